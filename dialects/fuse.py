@@ -43,6 +43,21 @@ def _verify_tensors(values: Sequence[SSAValue], what: str) -> None:
             raise VerifyException(f"{what} {number} must be a tensor, found {value.type}")
 
 
+def _verify_order(block: Block | None) -> None:
+    """Every group comes after what it reads. Checked once a block, from its first group: xDSL does
+    not verify dominance, and asking for every pair of operations would be quadratic."""
+    seen: set[Operation] = set()
+    for op in block.ops if block is not None else ():
+        for number, value in enumerate(op.operands):
+            owner = value.owner
+            if isinstance(owner, Operation) and owner.parent is block and owner not in seen:
+                raise VerifyException(
+                    f"operand {number} of '{op.name}' is defined after its use: groups are "
+                    "contiguous sub-DAGs, so they can be ordered"
+                )
+        seen.add(op)
+
+
 @irdl_op_definition
 class YieldOp(AbstractYieldOperation[Attribute]):
     """Ends a group and names the tensors it stores.
@@ -135,6 +150,14 @@ class GroupOp(IRDLOperation):
                     f"expected {want}, found {have}"
                 )
         self._verify_body()
+        if self._is_first_group():
+            _verify_order(self.parent_block())
+
+    def _is_first_group(self) -> bool:
+        previous = self.prev_op
+        while previous is not None and not isinstance(previous, GroupOp):
+            previous = previous.prev_op
+        return previous is None
 
     def _verify_body(self) -> None:
         for op in self.block.ops:

@@ -34,6 +34,11 @@ def _binding() -> Any:
     return llvm
 
 
+def process_triple() -> str:
+    """The target triple of this process."""
+    return _binding().get_process_triple()
+
+
 @cache
 def host_features() -> CpuFeatures:
     """What code for this machine may assume."""

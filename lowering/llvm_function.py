@@ -7,8 +7,9 @@ in what a loop means, choose how it is printed:
   independent, or be a reduction (below).
 - ``plait.jam = R``: R consecutive iterations side by side in one body; needs independence.
 - ``plait.overlap`` (with either): the last iterations may run twice, which saves the remainder.
-- ``plait.reduce = ["sum", ...]`` with ``plait.width = W`` on the outermost loop of a reduction whose
-  innermost loop has ``plait.lanes``: the carried values are kept per lane and combined at the end.
+- ``plait.reduce = ["sum", ...]`` with ``plait.width = W`` on the outermost loop of a reduction
+  whose innermost loop has ``plait.lanes``: the carried values are kept per lane and combined at
+  the end.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from dataclasses import dataclass, field
 from xdsl.dialects import arith, func, memref, scf
 from xdsl.dialects.builtin import (
     ArrayAttr,
-    DenseIntOrFPElementsAttr,
     FloatAttr,
     IndexType,
     IntegerAttr,
@@ -32,7 +32,6 @@ from xdsl.utils.exceptions import DiagnosticException
 
 from plait.lowering.llvm_memory import emit_load, emit_store, flat_offset
 from plait.lowering.llvm_ops import HANDLERS, emit_elementwise
-from plait.lowering.llvm_reduce import horizontal, horizontal_arg, identity
 from plait.lowering.llvm_text import Body
 from plait.lowering.llvm_types import (
     literal,
@@ -40,9 +39,8 @@ from plait.lowering.llvm_types import (
     memory_type,
     vector,
 )
-from plait.lowering.llvm_values import Value, as_lanes, index_arithmetic, lane_numbers
+from plait.lowering.llvm_values import Value, as_lanes, index_arithmetic
 
-_INDEX = IndexType()
 _INDEX_OPS: dict[type[Operation], str] = {
     arith.AddiOp: "add",
     arith.SubiOp: "sub",
@@ -125,7 +123,7 @@ class FunctionPrinter:
     def constant(self, op: arith.ConstantOp) -> None:
         """Constants are literals in place."""
         value = op.value
-        if isinstance(value, IntegerAttr) or isinstance(value, FloatAttr):
+        if isinstance(value, IntegerAttr | FloatAttr):
             text = literal(value.value.data, op.result.type)
         else:
             raise DiagnosticException(f"target llvm: constant {value} is not a scalar")
@@ -141,10 +139,13 @@ class FunctionPrinter:
                 if found is not None:
                     self.values[op.results[0]] = found
                     return
-        if isinstance(op, arith.IndexCastOp) and given[0].stride:
-            if op.results[0].type == IntegerType(64):
-                self.values[op.result] = given[0]
-                return
+        if (
+            isinstance(op, arith.IndexCastOp)
+            and given[0].stride
+            and op.result.type == IntegerType(64)
+        ):
+            self.values[op.result] = given[0]
+            return
         lanes = 1 if all(value.uniform for value in given) else self.lanes
         copies = max(len(value.names) for value in given)
         names: list[str] = []
@@ -258,11 +259,11 @@ class FunctionPrinter:
     def _predicate(self, op: scf.IfOp, cond: Value) -> None:
         outer = self.mask
         i1 = IntegerType(1)
-        self.mask = self._and(outer, cond)
+        self.mask = self.both(outer, cond)
         then = self.block(op.true_region.block)
         other: list[Value] = []
         if op.false_region.blocks:
-            self.mask = self._and(outer, self._not(cond))
+            self.mask = self.both(outer, self._not(cond))
             other = self.block(op.false_region.block)
         self.mask = outer
         yielded = op.true_region.block.last_op
@@ -288,7 +289,7 @@ class FunctionPrinter:
                 names.append(self.body.emit(f"select {flag} {c}, {type} {x}, {type} {y}"))
             self.values[result] = Value(tuple(names), lanes)
 
-    def _and(self, outer: Value | None, cond: Value) -> Value:
+    def both(self, outer: Value | None, cond: Value) -> Value:
         if outer is None:
             return cond
         return self._logic("and", outer, cond)
@@ -339,15 +340,3 @@ def int_of(op: Operation, name: str) -> int:
     """An integer attribute, 1 if absent."""
     attribute = op.attributes.get(name)
     return attribute.value.data if isinstance(attribute, IntegerAttr) else 1
-
-
-__all__ = [
-    "DenseIntOrFPElementsAttr",
-    "FunctionPrinter",
-    "horizontal",
-    "horizontal_arg",
-    "identity",
-    "int_of",
-    "kinds_of",
-    "lane_numbers",
-]

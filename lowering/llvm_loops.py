@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import IndexType
+from xdsl.dialects.builtin import i1
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import DiagnosticException
 
@@ -13,8 +13,6 @@ from plait.lowering.llvm_function import FunctionPrinter, int_of, kinds_of
 from plait.lowering.llvm_reduce import horizontal, horizontal_arg, identity
 from plait.lowering.llvm_types import llvm_type, vector
 from plait.lowering.llvm_values import Value, as_lanes, lane_numbers
-
-_INDEX = IndexType()
 
 
 def emit_loop(printer: FunctionPrinter, op: scf.ForOp) -> None:
@@ -171,8 +169,6 @@ def _masked(
     mask = printer.mask
     if mask is None or not new:
         return new
-    from xdsl.dialects.builtin import i1
-
     lanes = printer.lanes
     found: list[Value] = []
     for value, before, type in zip(new, old, types, strict=True):
@@ -240,7 +236,7 @@ def _with_tail(
     mask = body.emit(f"icmp slt {small} {lane_numbers('i32', lanes)}, {limit}")
     outer = printer.mask
     full = Value((mask,), lanes)
-    printer.mask = full if outer is None else printer._and(outer, full)  # pyright: ignore[reportPrivateUsage]
+    printer.mask = full if outer is None else printer.both(outer, full)
     # One iteration of the same loop, as a loop of at most one trip: its body is not special.
     end = body.emit(f"add nsw i64 {middle}, {step}") if trips is None else str(int(middle) + step)
     if trips is None:

@@ -14,10 +14,8 @@ from collections.abc import Callable
 
 from plait.lowering.llvm_text import Body, ModuleText
 from plait.lowering.llvm_types import (
-    double_literal,
     float_literal,
     splat,
-    suffix,
     vector,
 )
 
@@ -222,7 +220,7 @@ def _tanh(m: Lanes, x: str) -> str:
     small = m.fma(m.mul(p, z), x, x)
     e = _exp(m, m.add(size, size))
     large = m.sub(m.c(1.0), m.div(m.c(2.0), m.add(e, m.c(1.0))))
-    return m.select(m.cmp("olt", size, m.c(0.625)), small, m.copysign(large, x))
+    return m.copysign(m.select(m.cmp("olt", size, m.c(0.625)), small, large), x)
 
 
 def _erf(m: Lanes, x: str) -> str:
@@ -304,8 +302,6 @@ def _f64_to_f32_odd(m: Lanes, x: str) -> str:
     back = m.body.emit(f"fpext {m.f} {near} to {d}")
     wide = m.body.intrinsic("fabs", "double", m.lanes, [x])
     size = m.body.intrinsic("fabs", "double", m.lanes, [back])
-    zero = splat("double", double_literal(0.0), m.lanes)
-    del zero
     above = m.body.emit(f"fcmp ogt {d} {wide}, {size}")
     below = m.body.emit(f"fcmp olt {d} {wide}, {size}")
     step = m.iselect(above, m.k(1), m.iselect(below, m.k(-1), m.k(0)))
@@ -393,6 +389,3 @@ def call_libm(body: Body, function: str, spelled: str, lanes: int, args: list[st
         one = body.call(name, spelled, parts)
         result = body.emit(f"insertelement {type} {result}, {spelled} {one}, i32 {lane}")
     return result
-
-
-__all__ = ["F32_FUNCTIONS", "call_f32", "call_libm", "convert", "suffix"]

@@ -15,7 +15,6 @@ from xdsl.dialects.builtin import (
     Float32Type,
     Float64Type,
     IndexType,
-    IntegerType,
 )
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import DiagnosticException
@@ -35,24 +34,10 @@ from plait.lowering.llvm_types import (
 
 Handler = Callable[[Body, Operation, list[str], int], str]
 
-_CMPF = [
-    "false",
-    "oeq",
-    "ogt",
-    "oge",
-    "olt",
-    "ole",
-    "one",
-    "ord",
-    "ueq",
-    "ugt",
-    "uge",
-    "ult",
-    "ule",
-    "une",
-    "uno",
-    "true",
-]
+_CMPF = (
+    *("false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord"),
+    *("ueq", "ugt", "uge", "ult", "ule", "une", "uno", "true"),
+)
 _CMPI = ["eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge"]
 
 _INT_BINARY: dict[type[Operation], str] = {
@@ -172,7 +157,7 @@ def _division(body: Body, op: Operation, args: list[str], lanes: int) -> str:
     value, divisor = args
     if not divisor.startswith("%") and divisor not in ("0", "-1") and "<" not in divisor:
         return body.emit(f"{name} {type_} {value}, {divisor}")
-    if divisor.startswith("<") and f" {0}," not in divisor and " -1" not in divisor:
+    if divisor.startswith("<") and " 0," not in divisor and " -1" not in divisor:
         return body.emit(f"{name} {type_} {value}, {divisor}")
     one, zero = splat(spelled, "1", lanes), splat(spelled, "0", lanes)
     unsafe = body.emit(f"icmp eq {type_} {divisor}, {zero}")
@@ -389,6 +374,3 @@ def emit_elementwise(body: Body, op: Operation, args: list[str], lanes: int) -> 
     if isinstance(type_, HALF_TYPES):
         return float_cast(body, result, compute_type(type_), type_, lanes)
     return result
-
-
-__all__ = ["HANDLERS", "IntegerType", "emit_elementwise", "float_cast"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import IndexType, IntegerType
 from xdsl.ir import Attribute
+from xdsl.utils.hints import isa
 
 from plait.lowering.llvm_text import Body
 from plait.lowering.llvm_types import is_float, literal, llvm_type, suffix, vector
@@ -26,7 +27,7 @@ _INTRINSIC = {
 
 def _integer_range(type: Attribute) -> tuple[int, int]:
     width = 64 if isinstance(type, IndexType) else 0
-    if isinstance(type, IntegerType):
+    if isa(type, IntegerType):
         width = type.width.data
     return -(1 << (width - 1)), (1 << (width - 1)) - 1
 

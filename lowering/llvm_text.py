@@ -1,4 +1,4 @@
-"""A growing LLVM function body: fresh names, blocks, and the helpers the body turned out to need."""
+"""A growing LLVM function body: fresh names, blocks, and the helpers the body needs."""
 
 from __future__ import annotations
 

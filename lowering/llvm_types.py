@@ -20,6 +20,7 @@ from xdsl.dialects.builtin import (
     f32,
 )
 from xdsl.ir import Attribute
+from xdsl.utils.hints import isa
 
 HALF_TYPES = (Float16Type, BFloat16Type)
 
@@ -43,7 +44,7 @@ def llvm_type(type: Attribute) -> str:
         return "i16"
     if isinstance(type, IndexType):
         return "i64"
-    if isinstance(type, IntegerType):
+    if isa(type, IntegerType):
         return f"i{type.width.data}"
     if isinstance(type, MemRefType):
         return "ptr"
@@ -64,7 +65,7 @@ def bit_width(type: Attribute) -> int:
         return 32
     if isinstance(type, HALF_TYPES):
         return 16
-    if isinstance(type, IntegerType):
+    if isa(type, IntegerType):
         return type.width.data
     raise UnsupportedTypeError(f"type {type} has no width")
 
@@ -140,7 +141,7 @@ def literal(value: float | int, type: Attribute) -> str:
         return str(bfloat16_bits(float(value)))
     if isinstance(type, Float16Type):
         return str(float16_bits(float(value)))
-    if isinstance(type, IntegerType) and type.width.data == 1:
+    if isa(type, IntegerType) and type.width.data == 1:
         return "true" if value else "false"
     return str(int(value))
 

@@ -47,8 +47,8 @@ class Value:
     @property
     def literal(self) -> int | None:
         """The integer, if it is a uniform integer literal."""
-        if self.uniform and len(self.names) == 1 and self.names[0].lstrip("-").isdigit():
-            return int(self.names[0])
+        if self.uniform and len(self.names) == 1 and self.copy(0).lstrip("-").isdigit():
+            return int(self.copy(0))
         return None
 
 

@@ -17,6 +17,7 @@ from xdsl.dialects import func, memref
 from xdsl.dialects.builtin import IndexType, MemRefType, ModuleOp
 from xdsl.ir import Block, SSAValue
 from xdsl.utils.exceptions import DiagnosticException
+from xdsl.utils.hints import isa
 from xdsl.utils.target import Target
 
 from plait.lowering.llvm_function import FunctionPrinter
@@ -74,7 +75,7 @@ def print_kernel(op: func.FuncOp, module: ModuleText, name: str) -> str:
         register = body.fresh()
         printer.values[argument] = Value((register,))
         type = argument.type
-        if isinstance(type, MemRefType):
+        if isa(type, MemRefType):
             access = "" if argument in written else "readonly "
             align = byte_size(type.element_type)
             parameters.append(f"ptr noalias nonnull {access}align {align} {register}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -66,9 +67,7 @@ class CompiledPlan:
         missing = called - self._kernel.keys()
         if missing:
             raise DiagnosticException(f"cpu: the host calls '@{min(missing)}', which is no kernel")
-        functions = [
-            printed.replace("@kernel", f"@{unique}") for printed, unique in names.items()
-        ]
+        functions = [printed.replace("@kernel", f"@{unique}") for printed, unique in names.items()]
         self.llvm_ir = "\n".join(functions) + "\n" + str(text)
         exports = [f"{unique}.packed" for unique in names.values()]
         self._library = cpu_jit.load(self.llvm_ir, exports) if exports else None
@@ -99,7 +98,7 @@ class CompiledPlan:
     def _make_segments(self) -> list[_Segment]:
         """Runs of launches between host-side copies."""
         cuts = sorted({0, len(self.host.launches), *self.host.copies})
-        return [_Segment(self, a, b) for a, b in zip(cuts, cuts[1:], strict=False) if b > a]
+        return [_Segment(self, a, b) for a, b in itertools.pairwise(cuts)]
 
     def chunking(self, kernel: str, extent: int) -> tuple[int, int]:
         """(grain, chunks) of a launch: chunks big enough to be worth a thread's while."""
@@ -150,12 +149,11 @@ class CompiledPlan:
                     f"run: input {index}: expected dtype {info.dtype}, found {array.dtype}; "
                     "convert it with astype"
                 )
-            if index in updated:
-                if array is not value or not array.flags.writeable:
-                    raise PlaitError(
-                        f"run: input {index} is updated in place: expected a writeable numpy "
-                        f"array, found {'a read-only one' if array is value else type(value)}"
-                    )
+            if index in updated and (array is not value or not array.flags.writeable):
+                raise PlaitError(
+                    f"run: input {index} is updated in place: expected a writeable numpy "
+                    f"array, found {'a read-only one' if array is value else type(value)}"
+                )
             given.append(array)
         return given
 

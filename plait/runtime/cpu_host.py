@@ -21,11 +21,11 @@ from xdsl.dialects.builtin import (
     IntegerType,
     MemRefType,
     ModuleOp,
-    StridedLayoutAttr,
-    SymbolRefAttr,
+    Signedness,
 )
 from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import DiagnosticException
+from xdsl.utils.hints import isa
 
 Array = NDArray[Any]
 
@@ -42,11 +42,11 @@ def element_dtype(type: Attribute) -> np.dtype[Any]:
         return np.dtype(np.float64)
     if isinstance(type, IndexType):
         return np.dtype(np.int64)
-    if isinstance(type, IntegerType):
+    if isa(type, IntegerType):
         width = type.width.data
         if width == 1:
             return np.dtype(np.bool_)
-        unsigned = type.signedness.data.value == 2
+        unsigned = type.signedness.data == Signedness.UNSIGNED
         return np.dtype(f"{'uint' if unsigned else 'int'}{width}")
     raise DiagnosticException(f"cpu: no numpy type for element type {type}")
 
@@ -134,7 +134,7 @@ class _Reader:
         self.global_buffers: dict[str, int] = {}
 
     def new_buffer(self, type: Attribute, override: Attribute | None = None) -> int:
-        assert isinstance(type, MemRefType)
+        assert isa(type, MemRefType)
         shape = tuple(type.get_shape())
         element = type.element_type if override is None else override
         self.plan.buffers.append(Buffer(shape, element_dtype(element)))
@@ -207,7 +207,7 @@ class _Reader:
                 views.append(self.views[operand])
             else:
                 bounds.append(self.numbers[operand])
-        begin, end = (bounds + [0, 1])[:2] if len(bounds) != 1 else (0, bounds[0])
+        begin, end = bounds if len(bounds) == 2 else (0, 1)
         name = op.callee.string_value()
         self.plan.launches.append(Launch(name, tuple(views), begin, end))
 
@@ -228,15 +228,14 @@ def dense_array(value: DenseIntOrFPElementsAttr, buffer: Buffer) -> Array:
     """A dense constant as an array of the buffer's type."""
     count = prod(buffer.shape)
     element = value.get_element_type()
-    if isinstance(element, IntegerType) and element.width.data == 1 or isinstance(
-        element, BFloat16Type
-    ):
-        numbers = np.array([float(x) for x in value.get_values()], dtype=np.float32)
-        if isinstance(element, BFloat16Type):
+    boolean = isa(element, IntegerType) and element.width.data == 1
+    if boolean or isinstance(element, BFloat16Type):
+        numbers = np.array(value.get_values(), dtype=np.float32)
+        if boolean:
+            flat = numbers.astype(np.bool_)
+        else:
             bits = numbers.view(np.uint32)
             flat = ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
-        else:
-            flat = numbers.astype(np.bool_)
     else:
         flat = np.frombuffer(value.data.data, dtype=buffer.dtype)
     if flat.size == 1 and count != 1:
@@ -250,6 +249,3 @@ def read_host(module: ModuleOp, name: str) -> HostPlan:
         if isinstance(op, func.FuncOp) and op.sym_name.data == name:
             return _Reader(module, op).run()
     raise DiagnosticException(f"cpu: the module has no function '@{name}'")
-
-
-__all__ = ["HostPlan", "Launch", "StridedLayoutAttr", "SymbolRefAttr", "View", "read_host"]

@@ -43,11 +43,8 @@ def process_triple() -> str:
 def host_features() -> CpuFeatures:
     """What code for this machine may assume."""
     llvm = _binding()
-    triple = llvm.get_process_triple()
-    half = triple.startswith(("aarch64", "arm64")) or llvm.get_host_cpu_features().get(
-        "f16c", False
-    )
-    return CpuFeatures(half_conversion=bool(half))
+    arm = process_triple().startswith(("aarch64", "arm64"))
+    return CpuFeatures(half_conversion=arm or bool(llvm.get_host_cpu_features().get("f16c")))
 
 
 @cache

@@ -84,9 +84,7 @@ def place(plan: HostPlan) -> tuple[dict[int, int], int]:
         first, last = spans[buffer]
         need = -(-max(plan.buffers[buffer].nbytes, 1) // ALIGNMENT) * ALIGNMENT
         offset = 0
-        busy = sorted(
-            (start, end) for start, end, a, b in placed if not (b < first or last < a)
-        )
+        busy = sorted((start, end) for start, end, a, b in placed if not (b < first or last < a))
         for start, end in busy:
             if offset + need <= start:
                 break

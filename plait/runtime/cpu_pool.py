@@ -148,6 +148,10 @@ class ThreadPool:
     """The process's worker threads; one run at a time uses them."""
 
     def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Forgets the threads, as a forked child must."""
         self._lock = threading.Lock()
         self._workers: list[_Worker] = []
 
@@ -174,8 +178,8 @@ POOL = ThreadPool()
 
 
 def _after_fork() -> None:
-    global POOL
-    POOL = ThreadPool()
+    # Threads do not survive a fork: the child starts its own.
+    POOL.reset()
 
 
 if hasattr(os, "register_at_fork"):

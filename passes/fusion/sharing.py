@@ -9,6 +9,8 @@ from plait.passes.fusion.stores import (
     MAX_REPEATED_BUFFERS,
     MAX_REPEATED_WORK,
     MAX_SHARED_WORK,
+    MAX_SPREAD_BUFFERS,
+    MAX_SPREAD_WORK,
     SMALL,
     Stores,
     Why,
@@ -89,7 +91,13 @@ def _reason(
         return None
     own = program.sizes[node]
     large = sum(2 * program.sizes[leaf] >= own for leaf in leaves)
-    if repeated and (work > MAX_REPEATED_WORK or large > MAX_REPEATED_BUFFERS):
+    spread = repeats[node] * own <= 2 * around[node]
+    most_work, most_buffers = (
+        (MAX_SPREAD_WORK, MAX_SPREAD_BUFFERS)
+        if spread
+        else (MAX_REPEATED_WORK, MAX_REPEATED_BUFFERS)
+    )
+    if repeated and (work > most_work or large > most_buffers):
         return Why.REPEATED
     inputs = sum(program.bytes_of(leaf) for leaf in leaves) / program.bytes_of(node)
     if kernels >= 2 and kernels * inputs > inputs + 1 + kernels:

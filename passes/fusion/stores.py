@@ -10,8 +10,9 @@ The rule, in order:
    inputs again in each of them: ``k`` kernels and inputs ``m`` times its size, ``k m > m + 1 + k``;
 4. an elementwise value read through a view that repeats its elements (an expand, overlapping
    windows), when it costs more than two additions or reads more than two buffers of its size:
-   recomputing would multiply that. Values an eighth or less of the buffers around them are exempt
-   from 3 and 4, up to a limit on work: they stay in cache and a kernel would cost more;
+   recomputing would multiply that. The limits are wider where the elements are repeated only to
+   meet a buffer of that many elements. Values an eighth or less of the buffers around them are
+   exempt from 3 and 4, up to a limit on work: they stay in cache and a kernel would cost more;
 5. a value whose kernel would otherwise read too many buffers or do too much work.
 """
 
@@ -29,8 +30,11 @@ MAX_BUFFERS = 48
 MAX_SHARED_WORK = 64
 """Work per element that is repeated in several kernels at most."""
 MAX_REPEATED_WORK = 2
-"""Work per element that is multiplied by a view that repeats elements."""
+"""Work per element that is multiplied by a view that repeats elements for a contraction."""
 MAX_REPEATED_BUFFERS = 2
+MAX_SPREAD_WORK = 24
+"""The same where the repeated elements are no more than those of the largest buffer around."""
+MAX_SPREAD_BUFFERS = 4
 SMALL = 8
 """A value is small if it is this many times smaller than the largest buffer around it."""
 
@@ -59,8 +63,8 @@ class Stores:
 def store_required(program: Program, stores: Stores) -> None:
     """Rule 1: what has to be in memory whatever it costs."""
     _store_ordered(program, stores)
-    _store_results(program, stores)
     _store_materialized(program, stores)
+    _store_results(program, stores)
 
 
 def _store_ordered(program: Program, stores: Stores) -> None:
@@ -112,44 +116,48 @@ def _keep(program: Program, stores: Stores, node: int, why: Why) -> None:
 def _store_results(program: Program, stores: Stores) -> None:
     """Stores under every result the deepest value it is a free view of.
 
-    A slice or window is looked through only if what is under it will be in memory anyway.
+    A slice or window is looked through only if what is under it will be in memory anyway, so those
+    results come second. A result in the buffer of an argument must be all of what is stored.
     """
-    waiting = list[tuple[int, list[int]]]()
+    chains = [_chain(program, node) for node in program.results]
+    order = sorted(
+        range(len(chains)),
+        key=lambda position: any(_drops(program, node) for node in chains[position][:-1]),
+    )
     bases = dict[int, int]()
-    for position, node in enumerate(program.results):
-        chain = _chain(program, node)
-        if position in program.aliased:
-            base = next(node for node in chain if not _is_materialize(program, node))
-            bases[position] = base
-            _keep(program, stores, base, Why.RESULT)
-        elif any(_drops(program, view) for view in chain[:-1]):
-            waiting.append((position, chain))
-        else:
-            bases[position] = _store_under(program, stores, chain, len(chain) - 1)
-    for position, chain in waiting:
-        last = len(chain) - 1
-        if not _in_memory(program, stores, chain[last]):
-            last = next(k for k, view in enumerate(chain) if _drops(program, view))
-        bases[position] = _store_under(program, stores, chain, last)
+    for position in order:
+        chain = chains[position]
+        start = next(
+            start
+            for start in _candidates(stores, chain)
+            if _may_store(program, stores, chain, start, position in program.aliased)
+        )
+        bases[position] = chain[start]
+        _keep(program, stores, chain[start], Why.RESULT)
     stores.result_base = [bases[position] for position in range(len(program.results))]
+
+
+def _candidates(stores: Stores, chain: list[int]) -> list[int]:
+    """Places in a chain, best first: the outermost that is stored already, then the deepest."""
+    stored = [place for place, node in enumerate(chain) if node in stores.why]
+    return [*stored[:1], *reversed(range(len(chain)))]
+
+
+def _may_store(program: Program, stores: Stores, chain: list[int], start: int, whole: bool) -> bool:
+    """Whether the first node of the chain is a free view of ``chain[start]``, worth storing."""
+    if start == 0:
+        return True
+    view = _strided_from(program, chain, start)
+    if view is None:
+        return False
+    if whole:
+        return view.is_range and program.sizes[chain[start]] == program.sizes[chain[0]]
+    dropped = any(_drops(program, node) for node in chain[:start])
+    return not dropped or _in_memory(program, stores, chain[start])
 
 
 def _drops(program: Program, node: int) -> bool:
     return isinstance(program.ops[node], lazy.SliceOp | lazy.WindowOp)
-
-
-def _is_materialize(program: Program, node: int) -> bool:
-    return isinstance(program.ops[node], lazy.MaterializeOp)
-
-
-def _store_under(program: Program, stores: Stores, chain: list[int], last: int) -> int:
-    start = next(
-        start
-        for start in range(last, -1, -1)
-        if start == 0 or _strided_from(program, chain, start) is not None
-    )
-    _keep(program, stores, chain[start], Why.RESULT)
-    return chain[start]
 
 
 def _store_materialized(program: Program, stores: Stores) -> None:

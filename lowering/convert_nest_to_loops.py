@@ -1,0 +1,127 @@
+"""``convert-nest-to-loops``: kernels become functions of machine loops."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith, func
+from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import DiagnosticException
+
+from plait.dialects import nest
+from plait.lowering.nest_to_loops_emit import Emitter
+from plait.lowering.nest_to_loops_plan import choose
+from plait.lowering.nest_to_loops_read import read_kernel
+from plait.lowering.nest_to_loops_tree import drop_unit_axes, merge_axes
+from plait.passes import remarks
+
+
+@dataclass(frozen=True)
+class ConvertNestToLoopsPass(ModulePass):
+    """Lowers every ``nest.kernel`` to a function over a range of units of its parallel space.
+
+    A kernel becomes ``func.func @k(buffers..., %begin: index, %end: index)`` with
+    ``plait.extent`` units (any partition of which may run in any order, in parallel) and
+    ``plait.work``, the elementary operations of one. Inside, loops carry ``plait.lanes``,
+    ``plait.jam`` and ``plait.reduce`` (see :mod:`plait.lowering.llvm_function`), which say how to
+    print them and change nothing in what they mean. Launches become calls over all units.
+
+    Before:
+    ```mlir
+    nest.kernel @double(%x: memref<64xf32>, %y: memref<64xf32>) axes [%i = 64] {
+      %v = nest.load %x[(d0) -> (d0)](%i) : memref<64xf32>
+      %r = arith.addf %v, %v : f32
+      nest.store %r, %y[(d0) -> (d0)](%i) : memref<64xf32>
+    }
+    ```
+    After (the inner loops only):
+    ```mlir
+    scf.for %step = %c0 to %c4 step %c1 {
+      %base = arith.muli %step, %c16 : index
+      scf.for %lane = %c0 to %c16 step %c1 {
+        %i = arith.addi %base, %lane : index
+        %v = memref.load %x[%i] : memref<64xf32>
+        %r = arith.addf %v, %v : f32
+        memref.store %r, %y[%i] : memref<64xf32>
+      } {plait.lanes = 16 : index}
+    }
+    ```
+
+    Remarks: ``nest.loops`` (which axes became vectors and copies, and how many units).
+    """
+
+    name = "convert-nest-to-loops"
+
+    vector_bytes: int = 32
+    """Width of the machine's vector registers in bytes."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.vector_bytes not in (16, 32, 64):
+            raise DiagnosticException(
+                f"convert-nest-to-loops: vector-bytes: expected 16, 32 or 64, found "
+                f"{self.vector_bytes}"
+            )
+        kernels = [inner for inner in op.body.block.ops if isinstance(inner, nest.KernelOp)]
+        converted = [(kernel, self.convert(kernel)) for kernel in kernels]
+        extents: dict[str, int] = {}
+        for kernel, function in converted:
+            extents[function.sym_name.data] = _extent(function)
+            op.body.block.insert_op_before(function, kernel)
+            kernel.detach()
+            kernel.erase()
+        for function in op.body.block.ops:
+            if isinstance(function, func.FuncOp):
+                _convert_launches(function, extents)
+
+    def convert(self, kernel: nest.KernelOp) -> func.FuncOp:
+        """The function of one kernel, which stays as it is."""
+        tree = read_kernel(kernel)
+        drop_unit_axes(tree)
+        merge_axes(tree)
+        plan = choose(tree, self.vector_bytes)
+        function = Emitter(tree, plan).function()
+        if kernel.source is not None:
+            function.attributes["plait.source"] = kernel.source
+        if remarks.wanted():
+            remarks.analysis(
+                "nest.loops",
+                f"loops of '{tree.name}'",
+                vector=plan.lane_axis.name if plan.lane_axis else "reductions",
+                lanes=plan.lanes,
+                copies=plan.jam,
+                units=plan.units,
+            )
+        return function
+
+
+def _extent(function: func.FuncOp) -> int:
+    attribute = function.attributes["plait.extent"]
+    assert isinstance(attribute, IntegerAttr)
+    return attribute.value.data
+
+
+def _convert_launches(function: func.FuncOp, extents: dict[str, int]) -> None:
+    """Launches in a host function become calls over all units."""
+    constants: dict[int, Operation] = {}
+    launches = [op for op in function.walk() if isinstance(op, nest.LaunchOp)]
+    first = function.body.block.first_op if launches else None
+    for launch in launches:
+        name = launch.kernel.string_value()
+        if name not in extents:
+            raise DiagnosticException(f"convert-nest-to-loops: launch of unknown kernel '@{name}'")
+        bounds: list[Operation] = []
+        for value in (0, extents[name]):
+            if value not in constants:
+                constants[value] = arith.ConstantOp(IntegerAttr(value, IndexType()))
+                assert first is not None
+                function.body.block.insert_op_before(constants[value], first)
+            bounds.append(constants[value])
+        call = func.CallOp(name, [*launch.buffers, *bounds], [])
+        parent = launch.parent
+        assert parent is not None
+        parent.insert_op_before(call, launch)
+        launch.detach()
+        launch.erase()

@@ -1,0 +1,410 @@
+"""Builds the level 4 function of a kernel from its tree and its loop plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+
+from xdsl.dialects import arith, func, memref, scf
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    FloatAttr,
+    FunctionType,
+    IndexType,
+    IntegerAttr,
+    MemRefType,
+    StringAttr,
+    UnitAttr,
+    i1,
+)
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.utils.hints import isa
+
+from plait.lowering.llvm_types import is_float
+from plait.lowering.nest_to_loops_affine import Affine, Atom, Axis, Part
+from plait.lowering.nest_to_loops_combine import combine, start_value
+from plait.lowering.nest_to_loops_plan import Dim, LoopPlan
+from plait.lowering.nest_to_loops_tree import (
+    Condition,
+    Index,
+    Load,
+    Loop,
+    Node,
+    Scalar,
+    Store,
+    Test,
+    Tree,
+    simplify,
+    walk,
+)
+
+_INDEX = IndexType()
+
+
+def _index_attr(value: int) -> IntegerAttr[IndexType]:
+    return IntegerAttr(value, _INDEX)
+
+
+class Emitter:
+    """Emits one function."""
+
+    def __init__(self, tree: Tree, plan: LoopPlan) -> None:
+        self.tree = tree
+        self.plan = plan
+        types = [argument.type for argument in tree.arguments]
+        self.entry = Block(arg_types=[*types, _INDEX, _INDEX])
+        self.block = self.entry
+        self.constants: dict[tuple[str, Attribute], arith.ConstantOp] = {}
+        self.values: dict[SSAValue, SSAValue] = {}
+        self.flat: dict[SSAValue, SSAValue] = {}
+        self.axes: dict[Axis, SSAValue] = {}
+        self.scopes: list[dict[Affine, SSAValue]] = [{}]
+
+    # -- pieces ----------------------------------------------------------------------------
+
+    def add(self, op: Operation) -> SSAValue:
+        """Appends ``op``; returns its first result."""
+        self.block.add_op(op)
+        return op.results[0]
+
+    def constant(self, value: float | int, type: Attribute) -> SSAValue:
+        """A constant in the entry block, each once."""
+        key = (repr(value), type)
+        if key not in self.constants:
+            if is_float(type):
+                attribute = FloatAttr(float(value), type)  # pyright: ignore[reportArgumentType, reportCallIssue, reportUnknownVariableType]
+            else:
+                attribute = IntegerAttr(int(value), type)  # pyright: ignore[reportArgumentType, reportCallIssue, reportUnknownVariableType]
+            self.constants[key] = arith.ConstantOp(attribute)  # pyright: ignore[reportUnknownArgumentType]
+        return self.constants[key].result
+
+    def index(self, value: int) -> SSAValue:
+        """An index constant."""
+        return self.constant(value, _INDEX)
+
+    def affine(self, value: Affine) -> SSAValue:
+        """The value of an affine expression here."""
+        for scope in reversed(self.scopes):
+            if value in scope:
+                return scope[value]
+        total: SSAValue | None = None
+        for atom, coefficient in value.ordered():
+            part = self.atom(atom)
+            if coefficient != 1:
+                part = self.add(arith.MuliOp(part, self.index(coefficient)))
+            total = part if total is None else self.add(arith.AddiOp(total, part))
+        if total is None:
+            total = self.index(value.const)
+        elif value.const:
+            total = self.add(arith.AddiOp(total, self.index(value.const)))
+        self.scopes[-1][value] = total
+        return total
+
+    def atom(self, atom: Atom) -> SSAValue:
+        """The value of an axis, a data-dependent index, a quotient or a remainder."""
+        if isinstance(atom, Axis):
+            return self.axes[atom]
+        if isinstance(atom, SSAValue):
+            return self.values[atom]
+        return self.part(atom)
+
+    def part(self, part: Part) -> SSAValue:
+        """A quotient or remainder, rounding down, through unsigned division."""
+        low, _ = part.inner.bounds()
+        divisor = self.index(part.divisor)
+        if low is None:
+            return self._signed_part(part, divisor)
+        lift = 0 if low >= 0 else -(low // part.divisor)
+        value = self.affine(part.inner + Affine(lift * part.divisor))
+        if part.kind == "mod":
+            return self.add(arith.RemUIOp(value, divisor))
+        found = self.add(arith.DivUIOp(value, divisor))
+        return self.add(arith.SubiOp(found, self.index(lift))) if lift else found
+
+    def _signed_part(self, part: Part, divisor: SSAValue) -> SSAValue:
+        value = self.affine(part.inner)
+        rest = self.add(arith.RemSIOp(value, divisor))
+        negative = self.add(arith.CmpiOp(rest, self.index(0), "slt"))
+        lifted = self.add(arith.AddiOp(rest, divisor))
+        mod = self.add(arith.SelectOp(negative, lifted, rest))
+        if part.kind == "mod":
+            return mod
+        return self.add(arith.DivSIOp(self.add(arith.SubiOp(value, mod)), divisor))
+
+    def conditions(self, conditions: Sequence[Condition]) -> SSAValue:
+        """All of the conditions, as i1."""
+        total: SSAValue | None = None
+        for condition in conditions:
+            value = self.affine(Affine.build(0, dict(condition.value.terms)))
+            limit = self.index(-condition.value.const)
+            found = self.add(arith.CmpiOp(value, limit, "eq" if condition.equal else "sge"))
+            total = found if total is None else self.add(arith.AndIOp(total, found))
+        return total if total is not None else self.constant(1, i1)
+
+    def nested(
+        self,
+        low: SSAValue,
+        high: SSAValue,
+        carried: Sequence[SSAValue],
+        body: Callable[[SSAValue, Sequence[SSAValue]], Sequence[SSAValue]],
+        attributes: dict[str, Attribute] | None = None,
+    ) -> Sequence[SSAValue]:
+        """An ``scf.for`` with step 1 whose body is emitted by ``body(index, carried)``."""
+        block = Block(arg_types=[_INDEX, *(value.type for value in carried)])
+        outer, self.block = self.block, block
+        self.scopes.append({})
+        results = body(block.args[0], block.args[1:])
+        self.block.add_op(scf.YieldOp(*results))
+        self.scopes.pop()
+        self.block = outer
+        loop = scf.ForOp(low, high, self.index(1), list(carried), Region(block))
+        loop.attributes.update(attributes or {})
+        self.block.add_op(loop)
+        return loop.results
+
+    # -- nodes -----------------------------------------------------------------------------
+
+    def nodes(self, nodes: list[Node]) -> None:
+        """Emits ``nodes`` in order."""
+        for node in nodes:
+            if isinstance(node, Scalar):
+                self.block.add_op(node.op.clone(self.values))
+            elif isinstance(node, Load):
+                self.load(node)
+            elif isinstance(node, Store):
+                self.store(node)
+            elif isinstance(node, Test):
+                found = simplify(node.conditions)
+                false = found is None
+                self.values[node.result] = (
+                    self.constant(0, i1) if false else self.conditions(found or [])
+                )
+            elif isinstance(node, Index):
+                self.values[node.result] = self.affine(node.value)
+            else:
+                self.loop(node)
+
+    def load(self, node: Load) -> None:
+        """A load, under ``scf.if`` where conditions remain."""
+        conditions = simplify(node.conditions)
+        type = node.result.type
+        zero = self.constant(0, type)
+        if conditions is None:
+            self.values[node.result] = zero
+            return
+        buffer = self.flat[node.buffer]
+        offset = self.affine(node.offset)
+        if not conditions:
+            self.values[node.result] = self.add(memref.LoadOp.get(buffer, [offset]))
+            return
+        cond = self.conditions(conditions)
+        load = memref.LoadOp.get(buffer, [offset])
+        then = Block([load, scf.YieldOp(load)])
+        other = Block([scf.YieldOp(zero)])
+        self.values[node.result] = self.add(scf.IfOp(cond, [type], Region(then), Region(other)))
+
+    def store(self, node: Store) -> None:
+        """A store, under ``scf.if`` where conditions remain."""
+        conditions = simplify(node.conditions)
+        if conditions is None:
+            return
+        value = self.values[node.value]
+        op = memref.StoreOp.get(value, self.flat[node.buffer], [self.affine(node.offset)])
+        if not conditions:
+            self.block.add_op(op)
+            return
+        cond = self.conditions(conditions)
+        self.block.add_op(scf.IfOp(cond, [], Region(Block([op, scf.YieldOp()]))))
+
+    # -- loops -----------------------------------------------------------------------------
+
+    def loop(self, node: Loop) -> None:
+        """A reduction, scan or sequential loop."""
+        lane = self.plan.loops.get(id(node))
+        order = self._order(node, lane[0] if lane else None)
+        types = [result.type for result in node.results]
+        if node.mode == "reduce":
+            starts = [
+                self.constant(start_value(kind, type), type)
+                for kind, type in zip(_kinds_per_result(node.kinds), types, strict=True)
+            ]
+        else:
+            starts = [self.values[init] for init in node.inits]
+        results = self._level(node, order, 0, starts, lane)
+        self.values.update(zip(node.results, results, strict=True))
+
+    def _level(
+        self,
+        node: Loop,
+        order: list[Axis],
+        depth: int,
+        carried: Sequence[SSAValue],
+        lane: tuple[Axis, int] | None,
+    ) -> Sequence[SSAValue]:
+        if depth == len(order):
+            return self._innermost(node, carried)
+
+        def body(index: SSAValue, inner: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            self.axes[order[depth]] = index
+            return self._level(node, order, depth + 1, inner, lane)
+
+        attributes: dict[str, Attribute] = {}
+        if lane is not None:
+            if depth == len(order) - 1:
+                attributes["plait.lanes"] = _index_attr(lane[1])
+                if not node.kinds and not self.plan.in_order:
+                    attributes["plait.overlap"] = UnitAttr()
+            if depth == 0 and node.kinds:
+                attributes["plait.width"] = _index_attr(lane[1])
+                names = [StringAttr(kind) for kind in _kinds_per_result(node.kinds)]
+                attributes["plait.reduce"] = ArrayAttr(names)
+        high = self.index(order[depth].extent)
+        return self.nested(self.index(0), high, carried, body, attributes)
+
+    def _innermost(self, node: Loop, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        self.values.update(zip(node.carried, carried, strict=False))
+        self.nodes(node.body)
+        values = [self.values[value] for value in node.yielded]
+        if node.mode != "reduce":
+            return values
+        results: list[SSAValue] = []
+        position = 0
+        for kind in node.kinds:
+            count = 2 if kind.startswith("arg") else 1
+            window = slice(position, position + count)
+            results += combine(self.add, kind, carried[window], values[window])
+            position += count
+        return results
+
+    def _order(self, node: Loop, lane: Axis | None) -> list[Axis]:
+        """Axes that decide masks go outside, the vector axis innermost."""
+        if node.mode != "reduce" or any(kind.startswith("arg") for kind in node.kinds):
+            order = list(node.axes)
+        else:
+            masks = [
+                condition.value
+                for inner in walk(node.body)
+                if isinstance(inner, Load | Store)
+                for condition in inner.conditions
+            ]
+            order = sorted(
+                node.axes, key=lambda axis: not any(value.depends(axis) for value in masks)
+            )
+        if lane is not None:
+            order.remove(lane)
+            order.append(lane)
+        return order
+
+    # -- the function ----------------------------------------------------------------------
+
+    def function(self) -> func.FuncOp:
+        """The whole function."""
+        tree, plan = self.tree, self.plan
+        for argument, parameter in zip(tree.arguments, self.entry.args, strict=False):
+            self.values[argument] = parameter
+            self.flat[argument] = self._flatten(parameter)
+        begin, end = self.entry.args[-2:]
+        self.nested(begin, end, [], self._unit)
+        self.block.add_op(func.ReturnOp())
+        first = self.entry.first_op
+        assert first is not None
+        self.entry.insert_ops_before(list(self.constants.values()), first)
+        types = FunctionType.from_lists([arg.type for arg in self.entry.args], [])
+        op = func.FuncOp(tree.name, types, Region(self.entry))
+        op.attributes["plait.extent"] = _index_attr(plan.units)
+        op.attributes["plait.work"] = _index_attr(plan.unit_work)
+        return op
+
+    def _flatten(self, buffer: SSAValue) -> SSAValue:
+        type = buffer.type
+        assert isa(type, MemRefType)
+        shape = type.get_shape()
+        if len(shape) == 1:
+            return buffer
+        flat = MemRefType(type.element_type, [prod(shape)])
+        return self.add(memref.ReinterpretCastOp(buffer, [], [], [], [0], [prod(shape)], [1], flat))
+
+    def _unit(self, index: SSAValue, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        plan = self.plan
+        steps: dict[Axis, SSAValue] = {}
+        rest = index
+        block: SSAValue | None = None
+        if plan.split:
+            blocks = -(-plan.inner[0].count // plan.split)
+            rest, block = self._divide(rest, blocks, last=not plan.dims)
+        for position in range(len(plan.dims) - 1, -1, -1):
+            dim = plan.dims[position]
+            rest, steps[dim.axis] = self._divide(rest, dim.count, last=position == 0)
+        self._inner(0, steps, block)
+        return []
+
+    def _divide(self, value: SSAValue, count: int, last: bool) -> tuple[SSAValue, SSAValue]:
+        if last:
+            return value, value
+        size = self.index(count)
+        return self.add(arith.DivUIOp(value, size)), self.add(arith.RemUIOp(value, size))
+
+    def _inner(self, depth: int, steps: dict[Axis, SSAValue], block: SSAValue | None) -> None:
+        plan = self.plan
+        if depth == len(plan.inner):
+            self._tiles(steps)
+            return
+        dim = plan.inner[depth]
+        low, high = self.index(0), self.index(dim.count)
+        if block is not None and depth == 0:
+            low = self.add(arith.MuliOp(block, self.index(plan.split)))
+            past = self.add(arith.AddiOp(low, self.index(plan.split)))
+            high = self.add(arith.MinSIOp(past, high))
+
+        def body(index: SSAValue, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            steps[dim.axis] = index
+            self._inner(depth + 1, steps, None)
+            return []
+
+        self.nested(low, high, [], body)
+
+    def _tiles(self, steps: dict[Axis, SSAValue]) -> None:
+        """Binds the axes and opens the jammed and the vector loop."""
+        plan = self.plan
+        tiled: list[tuple[Dim, str]] = []
+        for dim in [*plan.dims, *plan.inner]:
+            if dim.axis is plan.lane_axis:
+                tiled.append((dim, "plait.lanes"))
+            elif dim.axis is plan.jam_axis:
+                tiled.insert(0, (dim, "plait.jam"))
+            else:
+                self.axes[dim.axis] = steps[dim.axis]
+        self._open(tiled, steps)
+
+    def _open(self, tiled: list[tuple[Dim, str]], steps: dict[Axis, SSAValue]) -> None:
+        if not tiled:
+            self.nodes(self.tree.body)
+            return
+        (dim, attribute), rest = tiled[0], tiled[1:]
+        extent, tile = dim.axis.extent, dim.tile
+        base = steps[dim.axis]
+        if tile > 1:
+            base = self.add(arith.MuliOp(base, self.index(tile)))
+        high = self.index(tile)
+        if extent % tile and self.plan.in_order:
+            left = self.add(arith.SubiOp(self.index(extent), base))
+            high = self.add(arith.MinSIOp(left, high))
+        elif extent % tile:
+            base = self.add(arith.MinSIOp(base, self.index(extent - tile)))
+
+        def body(index: SSAValue, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            self.axes[dim.axis] = self.add(arith.AddiOp(base, index))
+            self._open(rest, steps)
+            return []
+
+        self.nested(self.index(0), high, [], body, {attribute: _index_attr(tile)})
+
+
+def _kinds_per_result(kinds: list[str]) -> list[str]:
+    """An arg reduction has two results."""
+    found: list[str] = []
+    for kind in kinds:
+        found.append(kind)
+        if kind.startswith("arg"):
+            found.append("argindex")
+    return found

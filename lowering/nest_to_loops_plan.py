@@ -1,0 +1,298 @@
+"""Chooses how a kernel's axes become loops: vector axis, jammed axis, tiles, and units of work.
+
+The flattened parallel space is cut into *units*. Inside a unit run the remaining parallel loops,
+then the jammed axis, then the vector axis, then the body. Two kinds of vectors:
+
+- along a parallel axis: the whole body runs on vectors, a reduction keeps one accumulator per lane
+  (column reductions, convolutions, matrix products, everything without a reduction);
+- along reduction axes: each reduction keeps a vector of partial results (row reductions).
+
+The cheaper kind by :func:`_cost` is taken.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import prod
+
+from xdsl.dialects import math
+from xdsl.dialects.builtin import MemRefType
+from xdsl.ir import SSAValue
+from xdsl.utils.hints import isa
+
+from plait.lowering.llvm_types import byte_size
+from plait.lowering.nest_to_loops_affine import Axis
+from plait.lowering.nest_to_loops_tree import (
+    Load,
+    Loop,
+    Node,
+    Scalar,
+    Store,
+    Tree,
+    updates_in_place,
+    walk,
+)
+
+UNIT_WORK = 4_000
+"""Elementary operations worth one unit."""
+_GATHER = 2.0
+_MATH = 12.0
+_HORIZONTAL = 12.0
+
+
+@dataclass
+class Dim:
+    """One dimension of the unit space: ``axis`` in steps of ``tile``."""
+
+    axis: Axis
+    tile: int
+    count: int
+
+
+@dataclass
+class LoopPlan:
+    """The choices for one kernel."""
+
+    lane_axis: Axis | None = None
+    lanes: int = 1
+    jam_axis: Axis | None = None
+    jam: int = 1
+    dims: list[Dim] = field(default_factory=list[Dim])
+    """Outer dimensions, slowest first; together the units."""
+    inner: list[Dim] = field(default_factory=list[Dim])
+    """Dimensions that run inside a unit, slowest first."""
+    split: int = 0
+    """If not 0: the first inner dimension runs in blocks of this many steps, a block per unit."""
+    loops: dict[int, tuple[Axis, int]] = field(default_factory=dict[int, tuple[Axis, int]])
+    """Vector axis and lanes of reductions, by ``id`` of the loop."""
+    units: int = 1
+    unit_work: int = 1
+    in_order: bool = False
+
+
+def element_bytes(buffer: SSAValue) -> int:
+    """Bytes of an element of a buffer."""
+    assert isa(buffer.type, MemRefType)
+    return byte_size(buffer.type.element_type)
+
+
+def _access_cost(node: Load | Store, axis: Axis, lanes: int) -> float:
+    """Cost of one element of an access, vectorised along ``axis``."""
+    masked = any(condition.value.depends(axis) for condition in node.conditions)
+    if node.offset.hidden(axis) or node.offset.data_dependent():
+        return _GATHER
+    stride = node.offset.coefficient(axis)
+    if stride == 0:
+        return 1.0 / lanes if isinstance(node, Load) else _GATHER
+    if abs(stride) != 1 or (stride == -1 and isinstance(node, Store)):
+        return _GATHER
+    if masked:
+        return 3.0 / lanes if element_bytes(node.buffer) >= 4 else _GATHER
+    return 1.5 / lanes
+
+
+def _plain_cost(node: Node) -> float:
+    if isinstance(node, Scalar):
+        return _MATH if node.op.name.startswith("math.") and not _cheap(node.op.name) else 1.0
+    if isinstance(node, Load | Store):
+        return 1.0 + 0.5 * len(node.conditions)
+    return 1.0
+
+
+def _cheap(name: str) -> bool:
+    return name in {
+        math.AbsFOp.name,
+        math.FloorOp.name,
+        math.CeilOp.name,
+        math.FmaOp.name,
+        math.CopySignOp.name,
+        math.RoundEvenOp.name,
+        math.TruncOp.name,
+    }
+
+
+def _vector_cost(nodes: list[Node], axis: Axis, lanes: int) -> float:
+    """Cost per element of running ``nodes`` on vectors along ``axis``."""
+    total = 0.0
+    for node in nodes:
+        if isinstance(node, Loop):
+            total += prod(a.extent for a in node.axes) * _vector_cost(node.body, axis, lanes)
+        elif isinstance(node, Load | Store):
+            total += _access_cost(node, axis, lanes)
+        else:
+            total += _plain_cost(node) / lanes
+    return total
+
+
+def _scalar_cost(nodes: list[Node]) -> float:
+    """Cost of running ``nodes`` once, without vectors."""
+    total = 0.0
+    for node in nodes:
+        if isinstance(node, Loop):
+            total += prod(a.extent for a in node.axes) * (_scalar_cost(node.body) + 1.0)
+        else:
+            total += _plain_cost(node)
+    return total
+
+
+def reduction_lanes(extent: int, cap: int) -> int:
+    """Lanes for a reduction over ``extent``: a divisor if there is a good one."""
+    if extent < 4:
+        return 1
+    for lanes in (cap, cap // 2, cap // 4):
+        if lanes >= 4 and extent % lanes == 0:
+            return lanes
+    if extent >= 4 * cap:
+        return cap
+    lanes = 4
+    while lanes * 2 <= min(cap, extent):
+        lanes *= 2
+    return lanes
+
+
+def parallel_lanes(extent: int, cap: int) -> int:
+    """Lanes along a parallel axis: at most its extent."""
+    lanes = 1
+    while lanes * 2 <= min(cap, extent):
+        lanes *= 2
+    if lanes > 4 and extent % lanes and extent % (lanes // 2) == 0 and extent < 4 * lanes:
+        return lanes // 2
+    return lanes
+
+
+def _loop_choice(loop: Loop, cap: int) -> tuple[Axis, int, float] | None:
+    """Best vector axis of a reduction without inner loops: (axis, lanes, total cost)."""
+    if loop.mode != "reduce" or any(isinstance(node, Loop) for node in loop.body):
+        return None
+    best: tuple[Axis, int, float] | None = None
+    volume = prod(axis.extent for axis in loop.axes)
+    for axis in loop.axes:
+        lanes = reduction_lanes(axis.extent, cap)
+        if lanes == 1:
+            continue
+        cost = volume * _vector_cost(loop.body, axis, lanes) + _HORIZONTAL * len(loop.kinds)
+        if best is None or cost < best[2]:
+            best = (axis, lanes, cost)
+    return best
+
+
+def _reduction_cost(nodes: list[Node], cap: int, found: dict[int, tuple[Axis, int]]) -> float:
+    """Cost per unit with vectors only inside reductions; fills ``found``."""
+    total = 0.0
+    for node in nodes:
+        if not isinstance(node, Loop):
+            total += _plain_cost(node)
+            continue
+        volume = prod(axis.extent for axis in node.axes)
+        plain = volume * (_scalar_cost(node.body) + 1.0)
+        choice = _loop_choice(node, cap)
+        if choice is not None and choice[2] < plain:
+            found[id(node)] = (choice[0], choice[1])
+            total += choice[2]
+        elif any(isinstance(inner, Loop) for inner in node.body):
+            total += volume * (_reduction_cost(node.body, cap, found) + 1.0)
+        else:
+            total += plain
+    return total
+
+
+def _lane_cap(tree: Tree, vector_bytes: int, heavy: bool) -> int:
+    """Vector elements to work on at once: two registers of f32, one with much arithmetic."""
+    widest = max(
+        (element_bytes(n.buffer) for n in walk(tree.body) if isinstance(n, Load | Store)),
+        default=4,
+    )
+    registers = 1 if heavy and widest >= 8 else 2
+    return max(4, registers * vector_bytes // max(4, min(widest, 8)))
+
+
+def _choose_jam(tree: Tree, plan: LoopPlan, vector_bytes: int) -> None:
+    """A second parallel axis along which the vector loads of a reduction are shared."""
+    assert plan.lane_axis is not None
+    best: tuple[float, Axis] | None = None
+    loops = [n for n in walk(tree.body) if isinstance(n, Loop) and n.mode == "reduce" and n.kinds]
+    inside = [
+        node
+        for loop in loops
+        for node in loop.body
+        if isinstance(node, Load) and prod(a.extent for a in loop.axes) >= 8
+    ]
+    results = max((len(loop.kinds) for loop in loops), default=1)
+    if not inside or len(list(walk(tree.body))) > 60:
+        return
+    for axis in tree.axes:
+        if axis is plan.lane_axis or axis.extent < 2:
+            continue
+        shared = sum(1.0 for node in inside if not _touches(node, axis))
+        hidden = any(node.offset.hidden(axis) for node in inside)
+        if shared and not hidden and (best is None or shared > best[0]):
+            best = (shared, axis)
+    if best is None:
+        return
+    per_copy = max(1, plan.lanes * 4 // vector_bytes) * results
+    limit = max(2, min(6, 12 // per_copy))
+    axis = best[1]
+    sizes = [size for size in range(limit, 1, -1) if axis.extent % size == 0]
+    plan.jam_axis = axis
+    plan.jam = sizes[0] if sizes and sizes[0] * 2 >= limit else min(limit, axis.extent)
+
+
+def _touches(node: Load, axis: Axis) -> bool:
+    return node.offset.depends(axis) or any(c.value.depends(axis) for c in node.conditions)
+
+
+def _has_math(tree: Tree) -> bool:
+    return any(
+        isinstance(n, Scalar) and n.op.name.startswith("math.") and not _cheap(n.op.name)
+        for n in walk(tree.body)
+    )
+
+
+def choose(tree: Tree, vector_bytes: int) -> LoopPlan:
+    """The loop plan of a kernel."""
+    heavy = _has_math(tree)
+    cap = _lane_cap(tree, vector_bytes, heavy)
+    plan = LoopPlan(in_order=updates_in_place(tree))
+    loops: dict[int, tuple[Axis, int]] = {}
+    best_cost = _reduction_cost(tree.body, cap, loops)
+    for axis in tree.axes:
+        lanes = parallel_lanes(axis.extent, cap)
+        if lanes < 2:
+            continue
+        cost = _vector_cost(tree.body, axis, lanes)
+        if cost < best_cost:
+            best_cost = cost
+            plan.lane_axis, plan.lanes = axis, lanes
+    if plan.lane_axis is None:
+        plan.loops = loops
+    elif not plan.in_order:
+        _choose_jam(tree, plan, vector_bytes)
+    _lay_out(tree, plan, best_cost)
+    return plan
+
+
+def _lay_out(tree: Tree, plan: LoopPlan, cost: float) -> None:
+    """Orders the parallel axes and cuts units off them."""
+    dims: list[Dim] = []
+    for axis in tree.axes:
+        if axis is not plan.lane_axis and axis is not plan.jam_axis:
+            dims.append(Dim(axis, 1, axis.extent))
+    if plan.lane_axis is not None:
+        dims.append(Dim(plan.lane_axis, plan.lanes, -(-plan.lane_axis.extent // plan.lanes)))
+    if plan.jam_axis is not None:
+        dims.append(Dim(plan.jam_axis, plan.jam, -(-plan.jam_axis.extent // plan.jam)))
+    work = max(1.0, cost * plan.lanes * plan.jam)
+    inner: list[Dim] = []
+    while dims and work < UNIT_WORK:
+        dim = dims.pop()
+        inner.insert(0, dim)
+        steps = max(1, int(UNIT_WORK / work))
+        if dim.count > 2 * steps:
+            plan.split = steps
+            work *= steps
+            break
+        work *= dim.count
+    plan.dims, plan.inner = dims, inner
+    blocks = -(-inner[0].count // plan.split) if plan.split else 1
+    plan.units = prod(dim.count for dim in dims) * blocks
+    plan.unit_work = int(work)

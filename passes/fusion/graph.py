@@ -26,8 +26,8 @@ class _Side:
     steps: int = 0
 
     @staticmethod
-    def at(start: int) -> _Side:
-        return _Side({start: start}, [start])
+    def at(*starts: int) -> _Side:
+        return _Side({start: start for start in starts}, list(starts))
 
     def trace(self, node: int) -> list[int]:
         """The nodes from ``node`` back to the start of this side."""
@@ -101,16 +101,22 @@ class GroupGraph:
 
     def depends(self, a: int, b: int) -> list[int] | None:
         """A path of nodes from ``a`` to ``b``, direct or not, or None."""
-        a, b = self.find(a), self.find(b)
-        if b in self.successors[a]:
-            return [a, b]
-        return self._search(a, b)[0]
+        return self.depends_on_any([a], b)
+
+    def depends_on_any(self, nodes: Sequence[int], b: int) -> list[int] | None:
+        """A path to ``b`` from any of ``nodes``, direct or not, or None. One search for all."""
+        b = self.find(b)
+        earlier = [node for node in map(self.find, nodes) if self._label[node] < self._label[b]]
+        for node in earlier:
+            if b in self.successors[node]:
+                return [node, b]
+        return self._search(earlier, b)[0] if earlier else None
 
     def closing_path(self, a: int, b: int) -> list[int] | None:
         """The path from one group through others to the other that merging them would close to a
         cycle, or None if they can be merged. A direct edge between them is no obstacle."""
         first, last = self._ordered(a, b)
-        return self._search(first, last)[0] if first != last else None
+        return self._search([first], last)[0] if first != last else None
 
     def can_merge(self, a: int, b: int) -> list[str] | None:
         """None if the two groups can be one; else the names along the path that forbids it."""
@@ -122,7 +128,7 @@ class GroupGraph:
         first, last = self._ordered(a, b)
         if first == last:
             return first
-        path, ahead, behind = self._search(first, last)
+        path, ahead, behind = self._search([first], last)
         if path is not None:
             names = " -> ".join(self.names[node] for node in path)
             raise ValueError(f"merging the ends of {names} makes a cycle")
@@ -138,17 +144,17 @@ class GroupGraph:
         return (a, b) if self._label[a] <= self._label[b] else (b, a)
 
     def _search(
-        self, first: int, last: int
+        self, firsts: Sequence[int], last: int
     ) -> tuple[list[int] | None, set[int] | None, set[int] | None]:
-        """Searches for a path of at least two edges from ``first`` to ``last``, from both ends.
+        """Searches for a path of at least two edges from ``firsts`` to ``last``, from both ends.
 
-        Returns the path, or everything between them that ``first`` reaches, or everything between
+        Returns the path, or everything between them that ``firsts`` reach, or everything between
         them that reaches ``last``: whichever side was exhausted with fewer steps.
         """
-        if self._label[first] >= self._label[last]:
+        low, high = min(self._label[first] for first in firsts), self._label[last]
+        if low >= high:
             return None, set(), None
-        low, high = self._label[first], self._label[last]
-        ahead, behind = _Side.at(first), _Side.at(last)
+        ahead, behind = _Side.at(*firsts), _Side.at(last)
         while ahead.pending and behind.pending:
             forward = ahead.steps <= behind.steps
             side, other = (ahead, behind) if forward else (behind, ahead)
@@ -156,7 +162,7 @@ class GroupGraph:
             node = side.pending.pop()
             for neighbour in edges[node]:
                 side.steps += 1
-                if (node, neighbour) in ((first, last), (last, first)):
+                if side.came_from[node] == node and other.came_from.get(neighbour) == neighbour:
                     continue
                 if neighbour in other.came_from:
                     halves = (side.trace(node)[::-1], other.trace(neighbour))

@@ -17,6 +17,7 @@ from xdsl.utils.exceptions import DiagnosticException
 
 from plait.dialects import lazy
 from plait.dtypes import itemsize
+from plait.passes.analysis.constants import splat_scalar
 
 
 class Role(Enum):
@@ -69,7 +70,7 @@ def role_of(op: Operation) -> Role:
     """The role of an operation; raises a diagnostic for one that is not of ``lazy``."""
     match op:
         case lazy.ConstantOp():
-            return Role.SOURCE if op.value.is_splat() else Role.BUFFER
+            return Role.BUFFER if splat_scalar(op.value) is None else Role.SOURCE
         case lazy.IotaOp():
             return Role.SOURCE
         case lazy.MovementOp() | lazy.MaterializeOp():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any, cast
 
 from xdsl.dialects.builtin import (
@@ -11,14 +12,17 @@ from xdsl.dialects.builtin import (
     IntegerType,
     Signedness,
     TensorType,
+    i1,
 )
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from plait.dialects import lazy
 from plait.dtypes import is_float
+from plait.passes.analysis.constants import Scalar, splat_scalar
 
 Key = tuple[Any, ...]
-Scalar = float | int
+_LARGEST_SPLAT = 1024
+"""Elements up to which one value repeated is a constant of its own."""
 
 
 def key_of(op: Operation) -> Key:
@@ -54,8 +58,14 @@ class Builder:
         return op.results[0]
 
     def splat(self, value: Scalar, type: Attribute) -> SSAValue:
-        """A tensor of one value."""
-        return self.add(lazy.ConstantOp(splat_attribute(value, type)))
+        """A tensor of one value. A large one is an expand: xDSL keeps every element's bytes."""
+        assert isinstance(type, TensorType)
+        shape = type.get_shape()
+        if prod(shape) <= _LARGEST_SPLAT:
+            return self.add(lazy.ConstantOp(splat_attribute(value, cast(Attribute, type))))
+        element = cast(TensorType[Attribute], type).element_type
+        scalar = self.splat(value, TensorType(element, ()))
+        return self.add(lazy.ExpandOp(self.reshape(scalar, [1] * len(shape)), shape))
 
     def reshape(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
         """The value under another shape."""
@@ -101,11 +111,7 @@ def splat_value(value: SSAValue) -> Scalar | None:
     op = owner_of(value)
     while isinstance(op, _SPLAT_VIEWS):
         op = owner_of(op.operands[0])
-    if not isinstance(op, lazy.ConstantOp) or not op.value.is_splat() or 0 in _shape(op):
+    if not isinstance(op, lazy.ConstantOp):
         return None
-    number = cast(Scalar, op.value.get_values()[0])
-    return bool(number) if lazy.element_type_of(op.result) == IntegerType(1) else number
-
-
-def _shape(op: lazy.ConstantOp) -> tuple[int, ...]:
-    return lazy.shape_of(op.result)
+    number = splat_scalar(op.value)
+    return bool(number) if lazy.element_type_of(op.result) == i1 else number

@@ -12,7 +12,8 @@ from xdsl.ir import Operation, SSAValue
 from plait.dialects import lazy
 from plait.dialects.lazy import ReduceKind
 from plait.dtypes import is_float
-from plait.passes.simplify.builder import Builder, Scalar, owner_of, splat_value
+from plait.passes.analysis.constants import Scalar
+from plait.passes.simplify.builder import Builder, owner_of, splat_value
 
 
 def axes_of(op: lazy.ReduceOp) -> tuple[int, ...]:

@@ -7,7 +7,6 @@ from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import (
-    DenseIntOrFPElementsAttr,
     FloatAttr,
     ModuleOp,
     TensorType,
@@ -21,6 +20,7 @@ from xdsl.passes import ModulePass
 from plait.dialects import lazy
 from plait.dialects.fuse import GroupOp
 from plait.passes import remarks
+from plait.passes.simplify.builder import splat_attribute
 
 
 class Program:
@@ -34,11 +34,7 @@ class Program:
         return T(self, argument)
 
     def splat(self, value: float, *shape: int, type: Attribute = f32) -> T:
-        dense = DenseIntOrFPElementsAttr.from_list(
-            TensorType(type, shape),
-            [value],  # pyright: ignore
-        )
-        return self.add(lazy.ConstantOp(dense))
+        return self.add(lazy.ConstantOp(splat_attribute(value, TensorType(type, shape))))
 
     def add(self, op: Operation) -> T:
         self.block.add_op(op)

@@ -1,0 +1,41 @@
+"""The set cost of a plan: what kernels read and write, shared operands once per kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from math import prod
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import SSAValue
+
+from plait.dialects import lazy
+from plait.dtypes import itemsize
+from plait.passes.fusion.footprint import Footprint
+
+
+def bytes_of(value: SSAValue) -> int:
+    """Bytes of a tensor in memory."""
+    assert isinstance(value.type, TensorType)
+    return prod(lazy.shape_of(value)) * itemsize(lazy.element_type_of(value))
+
+
+def bytes_read(footprint: Footprint) -> int:
+    """Bytes of the distinct elements a kernel reads.
+
+    Loads of one buffer at different places are added up, to no more than the buffer: exact when
+    they do not overlap or one of them covers it.
+    """
+    per_buffer = dict[SSAValue, dict[Hashable, int]]()
+    for load in footprint.loads:
+        per_buffer.setdefault(load.buffer, {})[load.where] = load.bytes
+    return sum(min(bytes_of(buffer), sum(places.values())) for buffer, places in per_buffer.items())
+
+
+def cost(footprint: Footprint) -> int:
+    """Bytes a kernel moves."""
+    return bytes_read(footprint) + footprint.written
+
+
+def gain(a: Footprint, b: Footprint) -> int:
+    """Bytes that making two independent kernels one saves."""
+    return bytes_read(a) + bytes_read(b) - bytes_read(a.merged(b))

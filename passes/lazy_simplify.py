@@ -15,6 +15,7 @@ from plait.dialects import lazy
 from plait.passes import remarks
 from plait.passes.simplify.builder import Builder, key_of
 from plait.passes.simplify.centred import vanish_centred_sum
+from plait.passes.simplify.counting import count_mask
 from plait.passes.simplify.identities import simplify_elementwise
 from plait.passes.simplify.reduces import simplify_reduce
 
@@ -24,8 +25,14 @@ RULES: tuple[tuple[str, Rule], ...] = (
     ("identity", simplify_elementwise),
     ("centred-sum", vanish_centred_sum),
     ("reduce", simplify_reduce),
+    ("mask-count", count_mask),
 )
 """Tried in order on every operation whose operands are simplified already."""
+
+_REMARKS = {
+    "centred-sum": "the sum of a centred value is zero",
+    "mask-count": "the sum over a mask is a closed form of the indices",
+}
 
 _MAX_REWRITES = 64
 """Rewrites in a row that start from one operation."""
@@ -36,7 +43,8 @@ class LazySimplifyPass(ModulePass):
     """Brings a tensor program into a canonical form, in one walk.
 
     Equal operations become one; neutral operands vanish; a sum of copies is a product; reduces of
-    one kind in a row are one; ``sum(x - mean(x))`` is zero; what nothing uses goes. The walk is
+    one kind in a row are one; ``sum(x - mean(x))`` is zero; a sum over a mask made of views of one
+    value (`arange`) is a closed form; what nothing uses goes. The walk is
     linear: every operation is looked up once in a table of all the others.
 
     Before:
@@ -58,7 +66,7 @@ class LazySimplifyPass(ModulePass):
       func.return %2 : tensor<f32>
     }
     ```
-    Remarks: `lazy.simplified` (passed) for `sum(x - mean(x))`.
+    Remarks: `lazy.simplified` (passed), for vanishing sums and closed forms.
     """
 
     name = "lazy-simplify"
@@ -117,8 +125,8 @@ def _apply_rules(op: Operation, build: Builder) -> SSAValue | None:
     for name, rule in RULES:
         value = rule(op, build)
         if value is not None:
-            if name == "centred-sum":
-                remarks.passed("lazy.simplified", "the sum of a centred value is zero", rule=name)
+            if name in _REMARKS:
+                remarks.passed("lazy.simplified", _REMARKS[name], rule=name)
             return value
     return None
 

@@ -6,6 +6,7 @@ from xdsl.dialects.builtin import i1
 from xdsl.ir import Operation, SSAValue
 
 from plait.dialects import lazy
+from plait.dtypes import is_bool, is_float
 from plait.passes.simplify.builder import Builder, owner_of, splat_value
 
 _INVOLUTIONS = (lazy.NegOp, lazy.NotOp)
@@ -23,7 +24,7 @@ def simplify_elementwise(op: Operation, build: Builder) -> SSAValue | None:
     """A simpler value for an elementwise operation, or None."""
     match op:
         case lazy.AddOp() | lazy.MulOp() | lazy.OrOp() | lazy.AndOp() | lazy.XorOp():
-            return _commuting(op)
+            return _commuting(op) or _reassociated(op, build)
         case lazy.SubOp() | lazy.ShlOp() | lazy.ShrOp():
             return op.lhs if splat_value(op.rhs) == 0 else None
         case lazy.DivOp() | lazy.PowOp():
@@ -54,6 +55,22 @@ def _commuting(op: lazy.BinaryOp) -> SSAValue | None:
             return side
     if op.lhs is op.rhs and isinstance(op, lazy.OrOp | lazy.AndOp):
         return op.lhs
+    return None
+
+
+def _reassociated(op: lazy.BinaryOp, build: Builder) -> SSAValue | None:
+    """``(x + a) + b`` of integers is ``x + (a + b)``; they wrap, so it is exact."""
+    inner, added = owner_of(op.lhs), splat_value(op.rhs)
+    if inner is None or added is None:
+        inner, added = owner_of(op.rhs), splat_value(op.lhs)
+    if added is None or not isinstance(op, lazy.AddOp) or not isinstance(inner, lazy.AddOp):
+        return None
+    if is_float(lazy.element_type_of(op.result)) or is_bool(lazy.element_type_of(op.result)):
+        return None
+    for value, first in ((inner.lhs, inner.rhs), (inner.rhs, inner.lhs)):
+        constant = splat_value(first)
+        if constant is not None:
+            return build.add(lazy.AddOp(value, build.splat(constant + added, op.result.type)))
     return None
 
 

@@ -18,11 +18,13 @@ from plait.passes.simplify.centred import vanish_centred_sum
 from plait.passes.simplify.counting import count_mask
 from plait.passes.simplify.identities import simplify_elementwise
 from plait.passes.simplify.reduces import simplify_reduce
+from plait.passes.simplify.views import simplify_view
 
 Rule = Callable[[Operation, Builder], SSAValue | None]
 
 RULES: tuple[tuple[str, Rule], ...] = (
     ("identity", simplify_elementwise),
+    ("view", simplify_view),
     ("centred-sum", vanish_centred_sum),
     ("reduce", simplify_reduce),
     ("mask-count", count_mask),

@@ -8,7 +8,7 @@ a product of interval lengths and no element of the triangle has to exist.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import prod
 
 from xdsl.dialects.builtin import TensorType, i32, i64
@@ -17,47 +17,10 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from plait.dialects import lazy
 from plait.dialects.lazy import ReduceKind
 from plait.passes.analysis.affine import Expr, Space, add, combine, constant, index, scale
-from plait.passes.analysis.index_maps import Condition, Point, sources
+from plait.passes.analysis.index_maps import Condition
 from plait.passes.simplify.builder import Builder, owner_of, splat_value
 from plait.passes.simplify.reduces import axes_of, kept_axes
-
-_MAX_CHAIN = 64
-
-
-@dataclass
-class MaskedView:
-    """``value[point]`` where all conditions hold, else the padding, over the space of a result."""
-
-    value: SSAValue
-    point: Point
-    conditions: list[Condition] = field(default_factory=list[Condition])
-    padding: float | int | None = None
-
-
-def masked_view(value: SSAValue, space: Space) -> MaskedView | None:
-    """Looks through the movement operations that make ``value``, at indices 0, 1, ... of it.
-
-    None for a concatenation, and for paddings with different values.
-    """
-    shape = lazy.shape_of(value)
-    view = MaskedView(value, tuple(index(axis) for axis in range(len(shape))))
-    for _ in range(_MAX_CHAIN):
-        op = owner_of(view.value)
-        if not isinstance(op, lazy.MovementOp):
-            return view
-        found = sources(op, view.point, space)
-        if len(found) != 1 or isinstance(op, lazy.ConcatOp):
-            return None
-        (source,) = found
-        if source.conditions:
-            assert isinstance(op, lazy.PadOp)
-            padding = op.value.value.data
-            if view.padding not in (None, padding):
-                return None
-            view.padding = padding
-        view.conditions.extend(source.conditions)
-        view.value, view.point = source.value, source.point
-    return None
+from plait.passes.simplify.views import masked_view
 
 
 def count_mask(op: Operation, build: Builder) -> SSAValue | None:

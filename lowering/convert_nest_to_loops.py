@@ -12,7 +12,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import DiagnosticException
 
 from plait.dialects import nest
-from plait.lowering.nest_to_loops_emit import Emitter
+from plait.lowering.nest_to_loops_function import FunctionEmitter
 from plait.lowering.nest_to_loops_plan import choose
 from plait.lowering.nest_to_loops_read import read_kernel
 from plait.lowering.nest_to_loops_tree import drop_unit_axes, merge_axes
@@ -82,7 +82,7 @@ class ConvertNestToLoopsPass(ModulePass):
         drop_unit_axes(tree)
         merge_axes(tree)
         plan = choose(tree, self.vector_bytes)
-        function = Emitter(tree, plan).function()
+        function = FunctionEmitter(tree, plan).function()
         if kernel.source is not None:
             function.attributes["plait.source"] = kernel.source
         if remarks.wanted():

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 from xdsl.dialects import arith, func, memref, scf
 from xdsl.dialects.builtin import (
@@ -29,6 +30,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.exceptions import DiagnosticException
+from xdsl.utils.hints import isa
 
 from plait.lowering.llvm_memory import emit_load, emit_store, flat_offset
 from plait.lowering.llvm_ops import HANDLERS, emit_elementwise
@@ -39,7 +41,7 @@ from plait.lowering.llvm_types import (
     memory_type,
     vector,
 )
-from plait.lowering.llvm_values import Value, as_lanes, index_arithmetic
+from plait.lowering.llvm_values import Value, as_lanes, compare_linear, index_arithmetic
 
 _INDEX_OPS: dict[type[Operation], str] = {
     arith.AddiOp: "add",
@@ -77,7 +79,7 @@ class FunctionPrinter:
                 f"target llvm: {what} of '{op.name}' depends on a vectorised or jammed loop; "
                 "remove plait.lanes or plait.jam from that loop"
             )
-        return found.names[0]
+        return found.copy(0)
 
     def spread(self, value: Value, type: Attribute, lanes: int, copies: int) -> Value:
         """``value`` with exactly ``copies`` texts of ``lanes`` lanes."""
@@ -146,6 +148,11 @@ class FunctionPrinter:
         ):
             self.values[op.result] = given[0]
             return
+        if isinstance(op, arith.CmpiOp) and isinstance(op.lhs.type, IndexType):
+            found = compare_linear(self.body, op.predicate.value.data, given, self.lanes)
+            if found is not None:
+                self.values[op.result] = found
+                return
         lanes = 1 if all(value.uniform for value in given) else self.lanes
         copies = max(len(value.names) for value in given)
         names: list[str] = []
@@ -161,7 +168,7 @@ class FunctionPrinter:
 
     def _offset(self, buffer: SSAValue, indices: Sequence[SSAValue]) -> Value:
         type = buffer.type
-        assert isinstance(type, MemRefType)
+        assert isa(type, MemRefType)
         given = [self.values[index] for index in indices]
         return flat_offset(self.body, type, given, self.lanes, self.copies)
 
@@ -333,7 +340,8 @@ def kinds_of(op: scf.ForOp) -> list[str] | None:
     attribute = op.attributes.get("plait.reduce")
     if not isinstance(attribute, ArrayAttr):
         return None
-    return [kind.data for kind in attribute.data if isinstance(kind, StringAttr)]
+    kinds = cast("ArrayAttr[Attribute]", attribute).data
+    return [kind.data for kind in kinds if isinstance(kind, StringAttr)]
 
 
 def int_of(op: Operation, name: str) -> int:

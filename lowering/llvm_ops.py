@@ -161,6 +161,7 @@ def _division(body: Body, op: Operation, args: list[str], lanes: int) -> str:
         return body.emit(f"{name} {type_} {value}, {divisor}")
     one, zero = splat(spelled, "1", lanes), splat(spelled, "0", lanes)
     unsafe = body.emit(f"icmp eq {type_} {divisor}, {zero}")
+    negative = unsafe
     if name in ("sdiv", "srem"):
         negative = body.emit(f"icmp eq {type_} {divisor}, {splat(spelled, '-1', lanes)}")
         unsafe = body.emit(f"or {flag} {unsafe}, {negative}")

@@ -42,13 +42,14 @@ class Value:
 
     def copy(self, index: int) -> str:
         """The text for copy ``index``."""
-        return self.names[index] if len(self.names) > 1 else self.names[0]
+        return self.names[index if len(self.names) > 1 else 0]
 
     @property
     def literal(self) -> int | None:
         """The integer, if it is a uniform integer literal."""
-        if self.uniform and len(self.names) == 1 and self.copy(0).lstrip("-").isdigit():
-            return int(self.copy(0))
+        text = self.copy(0)
+        if self.uniform and len(self.names) == 1 and text.lstrip("-").isdigit():
+            return int(text)
         return None
 
 
@@ -113,3 +114,31 @@ def index_arithmetic(body: Body, op: str, a: Value, b: Value) -> Value | None:
     copies = max(len(a.names), len(b.names))
     names = tuple(_combine(body, op, a.copy(c), b.copy(c)) for c in range(copies))
     return Value(names, 1, stride)
+
+
+_SIGNED = ("eq", "ne", "slt", "sle", "sgt", "sge")
+
+
+def compare_linear(body: Body, predicate: int, given: list[Value], lanes: int) -> Value | None:
+    """``base + stride * lane  <predicate>  limit`` through narrow integers.
+
+    ``limit - base`` is clamped to just outside of what ``stride * lane`` reaches, which keeps the
+    answer and makes 32 bits enough. None where the operands are not of that form.
+    """
+    left, right = given
+    if lanes == 1 or not left.stride or not right.uniform or predicate >= len(_SIGNED):
+        return None
+    reach = sorted((0, left.stride * (lanes - 1)))
+    if max(abs(reach[0]), abs(reach[1])) >= 1 << 30:
+        return None
+    numbers = lane_numbers("i32", lanes, left.stride)
+    names: list[str] = []
+    for copy in range(max(len(left.names), len(right.names))):
+        limit = _combine(body, "sub", right.copy(copy), left.copy(copy))
+        limit = body.intrinsic("smin", "i64", 1, [limit, str(reach[1] + 1)])
+        limit = body.intrinsic("smax", "i64", 1, [limit, str(reach[0] - 1)])
+        narrow = body.emit(f"trunc i64 {limit} to i32")
+        wide = body.splat_value("i32", narrow, lanes)
+        type = vector("i32", lanes)
+        names.append(body.emit(f"icmp {_SIGNED[predicate]} {type} {numbers}, {wide}"))
+    return Value(tuple(names), lanes)

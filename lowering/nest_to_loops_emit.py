@@ -1,29 +1,25 @@
-"""Builds the level 4 function of a kernel from its tree and its loop plan."""
+"""Builds level 4 operations for the nodes of a kernel: accesses, conditions, inner loops."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import prod
 
-from xdsl.dialects import arith, func, memref, scf
+from xdsl.dialects import arith, memref, scf
 from xdsl.dialects.builtin import (
     ArrayAttr,
     FloatAttr,
-    FunctionType,
     IndexType,
     IntegerAttr,
-    MemRefType,
     StringAttr,
     UnitAttr,
     i1,
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
-from xdsl.utils.hints import isa
 
 from plait.lowering.llvm_types import is_float
 from plait.lowering.nest_to_loops_affine import Affine, Atom, Axis, Part
 from plait.lowering.nest_to_loops_combine import combine, start_value
-from plait.lowering.nest_to_loops_plan import Dim, LoopPlan
+from plait.lowering.nest_to_loops_plan import LoopPlan
 from plait.lowering.nest_to_loops_tree import (
     Condition,
     Index,
@@ -41,12 +37,13 @@ from plait.lowering.nest_to_loops_tree import (
 _INDEX = IndexType()
 
 
-def _index_attr(value: int) -> IntegerAttr[IndexType]:
+def index_attr(value: int) -> IntegerAttr[IndexType]:
+    """An attribute of type index."""
     return IntegerAttr(value, _INDEX)
 
 
 class Emitter:
-    """Emits one function."""
+    """Emits the body of one function."""
 
     def __init__(self, tree: Tree, plan: LoopPlan) -> None:
         self.tree = tree
@@ -251,11 +248,11 @@ class Emitter:
         attributes: dict[str, Attribute] = {}
         if lane is not None:
             if depth == len(order) - 1:
-                attributes["plait.lanes"] = _index_attr(lane[1])
+                attributes["plait.lanes"] = index_attr(lane[1])
                 if not node.kinds and not self.plan.in_order:
                     attributes["plait.overlap"] = UnitAttr()
             if depth == 0 and node.kinds:
-                attributes["plait.width"] = _index_attr(lane[1])
+                attributes["plait.width"] = index_attr(lane[1])
                 names = [StringAttr(kind) for kind in _kinds_per_result(node.kinds)]
                 attributes["plait.reduce"] = ArrayAttr(names)
         high = self.index(order[depth].extent)
@@ -294,110 +291,6 @@ class Emitter:
             order.remove(lane)
             order.append(lane)
         return order
-
-    # -- the function ----------------------------------------------------------------------
-
-    def function(self) -> func.FuncOp:
-        """The whole function."""
-        tree, plan = self.tree, self.plan
-        for argument, parameter in zip(tree.arguments, self.entry.args, strict=False):
-            self.values[argument] = parameter
-            self.flat[argument] = self._flatten(parameter)
-        begin, end = self.entry.args[-2:]
-        self.nested(begin, end, [], self._unit)
-        self.block.add_op(func.ReturnOp())
-        first = self.entry.first_op
-        assert first is not None
-        self.entry.insert_ops_before(list(self.constants.values()), first)
-        types = FunctionType.from_lists([arg.type for arg in self.entry.args], [])
-        op = func.FuncOp(tree.name, types, Region(self.entry))
-        op.attributes["plait.extent"] = _index_attr(plan.units)
-        op.attributes["plait.work"] = _index_attr(plan.unit_work)
-        return op
-
-    def _flatten(self, buffer: SSAValue) -> SSAValue:
-        type = buffer.type
-        assert isa(type, MemRefType)
-        shape = type.get_shape()
-        if len(shape) == 1:
-            return buffer
-        flat = MemRefType(type.element_type, [prod(shape)])
-        return self.add(memref.ReinterpretCastOp(buffer, [], [], [], [0], [prod(shape)], [1], flat))
-
-    def _unit(self, index: SSAValue, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        plan = self.plan
-        steps: dict[Axis, SSAValue] = {}
-        rest = index
-        block: SSAValue | None = None
-        if plan.split:
-            blocks = -(-plan.inner[0].count // plan.split)
-            rest, block = self._divide(rest, blocks, last=not plan.dims)
-        for position in range(len(plan.dims) - 1, -1, -1):
-            dim = plan.dims[position]
-            rest, steps[dim.axis] = self._divide(rest, dim.count, last=position == 0)
-        self._inner(0, steps, block)
-        return []
-
-    def _divide(self, value: SSAValue, count: int, last: bool) -> tuple[SSAValue, SSAValue]:
-        if last:
-            return value, value
-        size = self.index(count)
-        return self.add(arith.DivUIOp(value, size)), self.add(arith.RemUIOp(value, size))
-
-    def _inner(self, depth: int, steps: dict[Axis, SSAValue], block: SSAValue | None) -> None:
-        plan = self.plan
-        if depth == len(plan.inner):
-            self._tiles(steps)
-            return
-        dim = plan.inner[depth]
-        low, high = self.index(0), self.index(dim.count)
-        if block is not None and depth == 0:
-            low = self.add(arith.MuliOp(block, self.index(plan.split)))
-            past = self.add(arith.AddiOp(low, self.index(plan.split)))
-            high = self.add(arith.MinSIOp(past, high))
-
-        def body(index: SSAValue, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            steps[dim.axis] = index
-            self._inner(depth + 1, steps, None)
-            return []
-
-        self.nested(low, high, [], body)
-
-    def _tiles(self, steps: dict[Axis, SSAValue]) -> None:
-        """Binds the axes and opens the jammed and the vector loop."""
-        plan = self.plan
-        tiled: list[tuple[Dim, str]] = []
-        for dim in [*plan.dims, *plan.inner]:
-            if dim.axis is plan.lane_axis:
-                tiled.append((dim, "plait.lanes"))
-            elif dim.axis is plan.jam_axis:
-                tiled.insert(0, (dim, "plait.jam"))
-            else:
-                self.axes[dim.axis] = steps[dim.axis]
-        self._open(tiled, steps)
-
-    def _open(self, tiled: list[tuple[Dim, str]], steps: dict[Axis, SSAValue]) -> None:
-        if not tiled:
-            self.nodes(self.tree.body)
-            return
-        (dim, attribute), rest = tiled[0], tiled[1:]
-        extent, tile = dim.axis.extent, dim.tile
-        base = steps[dim.axis]
-        if tile > 1:
-            base = self.add(arith.MuliOp(base, self.index(tile)))
-        high = self.index(tile)
-        if extent % tile and self.plan.in_order:
-            left = self.add(arith.SubiOp(self.index(extent), base))
-            high = self.add(arith.MinSIOp(left, high))
-        elif extent % tile:
-            base = self.add(arith.MinSIOp(base, self.index(extent - tile)))
-
-        def body(index: SSAValue, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            self.axes[dim.axis] = self.add(arith.AddiOp(base, index))
-            self._open(rest, steps)
-            return []
-
-        self.nested(self.index(0), high, [], body, {attribute: _index_attr(tile)})
 
 
 def _kinds_per_result(kinds: list[str]) -> list[str]:

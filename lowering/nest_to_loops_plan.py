@@ -223,7 +223,7 @@ def _choose_jam(tree: Tree, plan: LoopPlan, vector_bytes: int) -> None:
     for axis in tree.axes:
         if axis is plan.lane_axis or axis.extent < 2:
             continue
-        shared = sum(1.0 for node in inside if not _touches(node, axis))
+        shared = sum(_sharing(node, plan.lane_axis) for node in inside if not _touches(node, axis))
         hidden = any(node.offset.hidden(axis) for node in inside)
         if shared and not hidden and (best is None or shared > best[0]):
             best = (shared, axis)
@@ -235,6 +235,12 @@ def _choose_jam(tree: Tree, plan: LoopPlan, vector_bytes: int) -> None:
     sizes = [size for size in range(limit, 1, -1) if axis.extent % size == 0]
     plan.jam_axis = axis
     plan.jam = sizes[0] if sizes and sizes[0] * 2 >= limit else min(limit, axis.extent)
+
+
+def _sharing(node: Load, lane_axis: Axis) -> float:
+    """What is saved when the copies of the body share a load."""
+    vector = 3.0 if _touches(node, lane_axis) else 1.0
+    return vector * (2.0 if node.conditions else 1.0)
 
 
 def _touches(node: Load, axis: Axis) -> bool:
@@ -283,7 +289,8 @@ def _lay_out(tree: Tree, plan: LoopPlan, cost: float) -> None:
         dims.append(Dim(plan.jam_axis, plan.jam, -(-plan.jam_axis.extent // plan.jam)))
     work = max(1.0, cost * plan.lanes * plan.jam)
     inner: list[Dim] = []
-    while dims and work < UNIT_WORK:
+    empty = any(dim.count == 0 for dim in dims)
+    while dims and work < UNIT_WORK and not empty:
         dim = dims.pop()
         inner.insert(0, dim)
         steps = max(1, int(UNIT_WORK / work))

@@ -76,6 +76,8 @@ class CompiledPlan:
         """Fixes everything that does not change from run to run."""
         host = self.host
         offsets, size = place(host)
+        self.arena_bytes = size
+        """Bytes of the memory all temporaries share."""
         self._arena = aligned_bytes(size)
         base = self._arena.ctypes.data
         self._fixed: dict[int, Array] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects import arith, func
@@ -91,7 +92,7 @@ class ConvertNestToLoopsPass(ModulePass):
                 f"loops of '{tree.name}'",
                 vector=plan.lane_axis.name if plan.lane_axis else "reductions",
                 lanes=plan.lanes,
-                copies=plan.jam,
+                copies=prod(size for _, size in plan.jams),
                 units=plan.units,
             )
         return function

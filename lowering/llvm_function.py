@@ -59,6 +59,8 @@ class FunctionPrinter:
     values: dict[SSAValue, Value] = field(default_factory=dict[SSAValue, Value])
     copies: int = 1
     """How many copies the innermost jammed loop asks for; 1 outside."""
+    jammed: scf.ForOp | None = None
+    """The innermost jammed loop."""
     lanes: int = 1
     """How many lanes varying values have here; 1 outside vector loops."""
     mask: Value | None = None

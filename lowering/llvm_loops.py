@@ -31,7 +31,7 @@ def _any_loop(printer: FunctionPrinter, op: scf.ForOp, inits: list[Value]) -> No
         if carried and printer.lanes != lanes:
             raise DiagnosticException("target llvm: plait.lanes differs from plait.width")
         results = _lane_loop(printer, op, lanes, inits)
-    elif jam > 1 and not op.iter_args and printer.copies == 1:
+    elif jam > 1 and not op.iter_args and printer.lanes == 1:
         _jam_loop(printer, op, jam)
         results = []
     else:
@@ -144,9 +144,9 @@ def _bind_induction(printer: FunctionPrinter, op: scf.ForOp, position: str, step
         printer.values[variable] = Value((position,), 1, int(step))
     elif _is_jam_loop(printer, op):
         names = [position]
-        for copy in range(1, printer.copies):
+        for copy in range(1, int_of(op, "plait.jam")):
             names.append(printer.body.emit(f"add nsw i64 {position}, {copy * int(step)}"))
-        printer.values[variable] = Value(tuple(names))
+        printer.values[variable] = Value(tuple(names * (printer.copies // len(names))))
     else:
         printer.values[variable] = Value((position,))
 
@@ -156,7 +156,7 @@ def _is_lane_loop(printer: FunctionPrinter, op: Operation) -> bool:
 
 
 def _is_jam_loop(printer: FunctionPrinter, op: Operation) -> bool:
-    return printer.copies > 1 and int_of(op, "plait.jam") == printer.copies
+    return printer.jammed is op
 
 
 def _masked(
@@ -252,14 +252,11 @@ def _jam_loop(printer: FunctionPrinter, op: scf.ForOp, jam: int) -> None:
     bounds = _bounds(printer, op)
     _need_constant_step(bounds, op)
     trips = bounds.trips
-    printer.copies = jam
     if trips is not None and trips % jam == 0:
-        _counted(printer, op, bounds, [], jam, None)
-        printer.copies = 1
+        _jammed(printer, op, bounds, jam, None)
         return
     if trips is not None and trips > jam and "plait.overlap" in op.attributes:
-        _counted(printer, op, bounds, [], jam, jam * int(bounds.step))
-        printer.copies = 1
+        _jammed(printer, op, bounds, jam, jam * int(bounds.step))
         return
     body, step = printer.body, int(bounds.step)
     if trips is not None:
@@ -267,11 +264,34 @@ def _jam_loop(printer: FunctionPrinter, op: scf.ForOp, jam: int) -> None:
     else:
         count = body.emit(f"sub nsw i64 {bounds.high}, {bounds.low}")
         count = body.emit(f"sdiv i64 {count}, {step * jam}")
-        middle = body.emit(f"add nsw i64 {bounds.low}, {_times(count, step * jam, printer)}")
+        count = body.emit(f"mul nsw i64 {count}, {step * jam}")
+        middle = body.emit(f"add nsw i64 {bounds.low}, {count}")
     if trips is None or trips >= jam:
-        _counted(printer, op, Bounds(bounds.low, middle, bounds.step), [], jam, None)
-    printer.copies = 1
+        _jammed(printer, op, Bounds(bounds.low, middle, bounds.step), jam, None)
     _counted(printer, op, Bounds(middle, bounds.high, bounds.step), [], 1, None)
+
+
+def _jammed(
+    printer: FunctionPrinter, op: scf.ForOp, bounds: Bounds, jam: int, clamp: int | None
+) -> None:
+    """A loop of ``jam`` copies. Inside another jammed loop every copy splits into ``jam``."""
+    copies, jammed, mask = printer.copies, printer.jammed, printer.mask
+    outside = {
+        key: value for key, value in printer.values.items() if 1 < len(value.names) == copies
+    }
+    for key, value in outside.items():
+        printer.values[key] = _split_copies(value, jam)
+    if mask is not None and 1 < len(mask.names) == copies:
+        printer.mask = _split_copies(mask, jam)
+    printer.copies, printer.jammed = copies * jam, op
+    _counted(printer, op, bounds, [], jam, clamp)
+    printer.copies, printer.jammed, printer.mask = copies, jammed, mask
+    printer.values.update(outside)
+
+
+def _split_copies(value: Value, jam: int) -> Value:
+    names = tuple(name for name in value.names for _ in range(jam))
+    return Value(names, value.lanes, value.stride)
 
 
 def _lane_reduction(printer: FunctionPrinter, op: scf.ForOp, kinds: list[str]) -> None:

@@ -35,6 +35,8 @@ from plait.lowering.nest_to_loops_tree import (
 )
 
 _INDEX = IndexType()
+_WINDOW = 11
+"""Longest axis that counts as the window of a convolution or a pooling."""
 
 
 def index_attr(value: int) -> IntegerAttr[IndexType]:
@@ -274,7 +276,7 @@ class Emitter:
         return results
 
     def _order(self, node: Loop, lane: Axis | None) -> list[Axis]:
-        """Axes that decide masks go outside, the vector axis innermost."""
+        """Short axes that decide masks go outside, the vector axis innermost."""
         if node.mode != "reduce" or any(kind.startswith("arg") for kind in node.kinds):
             order = list(node.axes)
         else:
@@ -285,7 +287,10 @@ class Emitter:
                 for condition in inner.conditions
             ]
             order = sorted(
-                node.axes, key=lambda axis: not any(value.depends(axis) for value in masks)
+                node.axes,
+                key=lambda axis: (
+                    axis.extent > _WINDOW or not any(value.depends(axis) for value in masks)
+                ),
             )
         if lane is not None:
             order.remove(lane)

@@ -87,14 +87,12 @@ class FunctionEmitter(Emitter):
     def _tiles(self, steps: dict[Axis, SSAValue]) -> None:
         """Binds the axes and opens the jammed and the vector loop."""
         plan = self.plan
-        tiled: list[tuple[Dim, str]] = []
-        for dim in [*plan.dims, *plan.inner]:
-            if dim.axis is plan.lane_axis:
-                tiled.append((dim, "plait.lanes"))
-            elif dim.axis is plan.jam_axis:
-                tiled.insert(0, (dim, "plait.jam"))
-            else:
-                self.axes[dim.axis] = steps[dim.axis]
+        dims = {dim.axis: dim for dim in [*plan.dims, *plan.inner]}
+        tiled = [(dims.pop(axis), "plait.jam") for axis, _ in plan.jams]
+        if plan.lane_axis is not None:
+            tiled.append((dims.pop(plan.lane_axis), "plait.lanes"))
+        for axis in dims:
+            self.axes[axis] = steps[axis]
         self._open(tiled, steps)
 
     def _open(self, tiled: list[tuple[Dim, str]], steps: dict[Axis, SSAValue]) -> None:

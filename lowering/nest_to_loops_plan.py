@@ -22,6 +22,7 @@ from xdsl.utils.hints import isa
 
 from plait.lowering.llvm_types import byte_size
 from plait.lowering.nest_to_loops_affine import Axis
+from plait.lowering.nest_to_loops_jam import SharingWork, choose_jams
 from plait.lowering.nest_to_loops_tree import (
     Load,
     Loop,
@@ -55,8 +56,8 @@ class LoopPlan:
 
     lane_axis: Axis | None = None
     lanes: int = 1
-    jam_axis: Axis | None = None
-    jam: int = 1
+    jams: list[tuple[Axis, int]] = field(default_factory=list[tuple[Axis, int]])
+    """Axes whose iterations run side by side in copies of the body, and how many."""
     dims: list[Dim] = field(default_factory=list[Dim])
     """Outer dimensions, slowest first; together the units."""
     inner: list[Dim] = field(default_factory=list[Dim])
@@ -206,52 +207,28 @@ def _lane_cap(tree: Tree, vector_bytes: int, heavy: bool) -> int:
     return max(4, registers * vector_bytes // max(4, min(widest, 8)))
 
 
-def _choose_jam(tree: Tree, plan: LoopPlan, vector_bytes: int) -> None:
-    """A second parallel axis along which the vector loads of a reduction are shared."""
-    assert plan.lane_axis is not None
-    best: tuple[float, Axis] | None = None
-    loops = [n for n in walk(tree.body) if isinstance(n, Loop) and n.mode == "reduce" and n.kinds]
-    inside = [
-        node
-        for loop in loops
-        for node in loop.body
-        if isinstance(node, Load) and prod(a.extent for a in loop.axes) >= 8
-    ]
-    results = max((len(loop.kinds) for loop in loops), default=1)
-    if not inside or len(list(walk(tree.body))) > 60:
-        return
-    for axis in tree.axes:
-        if axis is plan.lane_axis or axis.extent < 2:
-            continue
-        shared = sum(_sharing(node, plan.lane_axis) for node in inside if not _touches(node, axis))
-        hidden = any(node.offset.hidden(axis) for node in inside)
-        if shared and not hidden and (best is None or shared > best[0]):
-            best = (shared, axis)
-    if best is None:
-        return
-    per_copy = max(1, plan.lanes * 4 // vector_bytes) * results
-    limit = max(2, min(6, 12 // per_copy))
-    axis = best[1]
-    sizes = [size for size in range(limit, 1, -1) if axis.extent % size == 0]
-    plan.jam_axis = axis
-    plan.jam = sizes[0] if sizes and sizes[0] * 2 >= limit else min(limit, axis.extent)
-
-
-def _sharing(node: Load, lane_axis: Axis) -> float:
-    """What is saved when the copies of the body share a load."""
-    vector = 3.0 if _touches(node, lane_axis) else 1.0
-    return vector * (2.0 if node.conditions else 1.0)
-
-
-def _touches(node: Load, axis: Axis) -> bool:
-    return node.offset.depends(axis) or any(c.value.depends(axis) for c in node.conditions)
-
-
 def _has_math(tree: Tree) -> bool:
     return any(
         isinstance(n, Scalar) and n.op.name.startswith("math.") and not _cheap(n.op.name)
         for n in walk(tree.body)
     )
+
+
+def _sharing_work(tree: Tree, plan: LoopPlan) -> SharingWork | None:
+    """The loads of the kernel's reductions, for the choice of jammed axes."""
+    loops = [n for n in walk(tree.body) if isinstance(n, Loop) and n.mode == "reduce" and n.kinds]
+    loads: list[tuple[Load, Axis]] = []
+    lanes = plan.lanes
+    for loop in loops:
+        axis, width = plan.loops.get(id(loop), (plan.lane_axis, plan.lanes))
+        lanes = max(lanes, width)
+        if axis is not None and prod(a.extent for a in loop.axes) >= 8:
+            loads += [(node, axis) for node in loop.body if isinstance(node, Load)]
+    if not loads or len(list(walk(tree.body))) > 60:
+        return None
+    axes = [axis for axis in tree.axes if axis is not plan.lane_axis and axis.extent > 1]
+    results = max(len(loop.kinds) for loop in loops)
+    return SharingWork(loads, axes, results, lanes, plan.lane_axis is not None)
 
 
 def choose(tree: Tree, vector_bytes: int) -> LoopPlan:
@@ -271,8 +248,10 @@ def choose(tree: Tree, vector_bytes: int) -> LoopPlan:
             plan.lane_axis, plan.lanes = axis, lanes
     if plan.lane_axis is None:
         plan.loops = loops
-    elif not plan.in_order:
-        _choose_jam(tree, plan, vector_bytes)
+    work = None if plan.in_order else _sharing_work(tree, plan)
+    if work is not None:
+        plan.jams = choose_jams(work, vector_bytes)
+        plan.loops = {key: (axis, min(n, work.lanes)) for key, (axis, n) in plan.loops.items()}
     _lay_out(tree, plan, best_cost)
     return plan
 
@@ -280,14 +259,15 @@ def choose(tree: Tree, vector_bytes: int) -> LoopPlan:
 def _lay_out(tree: Tree, plan: LoopPlan, cost: float) -> None:
     """Orders the parallel axes and cuts units off them."""
     dims: list[Dim] = []
+    jammed = [axis for axis, _ in plan.jams]
     for axis in tree.axes:
-        if axis is not plan.lane_axis and axis is not plan.jam_axis:
+        if axis is not plan.lane_axis and axis not in jammed:
             dims.append(Dim(axis, 1, axis.extent))
     if plan.lane_axis is not None:
         dims.append(Dim(plan.lane_axis, plan.lanes, -(-plan.lane_axis.extent // plan.lanes)))
-    if plan.jam_axis is not None:
-        dims.append(Dim(plan.jam_axis, plan.jam, -(-plan.jam_axis.extent // plan.jam)))
-    work = max(1.0, cost * plan.lanes * plan.jam)
+    for axis, size in reversed(plan.jams):
+        dims.append(Dim(axis, size, -(-axis.extent // size)))
+    work = max(1.0, cost * plan.lanes * prod(size for _, size in plan.jams))
     inner: list[Dim] = []
     empty = any(dim.count == 0 for dim in dims)
     while dims and work < UNIT_WORK and not empty:

@@ -42,7 +42,7 @@ class FuseCheckBijectiveLoadsPass(ModulePass):
         for function in functions_with_groups(op):
             for group in function.body.block.ops:
                 if isinstance(group, GroupOp):
-                    group.attributes["fuse.loads"] = _loads(group, footprint_of(group))
+                    group.attributes["fuse.loads"] = _loads(group, footprint_of([group]))
 
 
 def _loads(group: GroupOp, footprint: Footprint) -> ArrayAttr[Attribute]:

@@ -8,15 +8,15 @@ several is contested.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.ir import SSAValue
 
-from plait.passes.fusion.footprint import Footprint
+from plait.passes.fusion.footprint import Footprint, Where
 from plait.passes.fusion.graph import GroupGraph
 
-LoadSet = frozenset[tuple[SSAValue, Hashable]]
+LoadSet = frozenset[tuple[SSAValue, Where]]
 Space = tuple[tuple[int, ...], tuple[int, ...]]
 
 _TRIED_CLUSTERS = 8
@@ -33,7 +33,7 @@ class Bucket:
     def targets(self) -> dict[LoadSet, list[LoadSet]]:
         """For every class, the classes with the largest sets that contain its own; itself if it
         is one of those. At most a few are listed."""
-        holding = dict[tuple[SSAValue, Hashable], list[LoadSet]]()
+        holding = dict[tuple[SSAValue, Where], list[LoadSet]]()
         found = dict[LoadSet, list[LoadSet]]()
         for loads in sorted(self.members, key=len, reverse=True):
             rarest = min((holding.get(load, []) for load in loads), key=len)

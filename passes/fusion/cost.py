@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from math import prod
 
 from xdsl.dialects.builtin import TensorType
@@ -10,7 +9,7 @@ from xdsl.ir import SSAValue
 
 from plait.dialects import lazy
 from plait.dtypes import itemsize
-from plait.passes.fusion.footprint import Footprint
+from plait.passes.fusion.footprint import Footprint, Where
 
 
 def bytes_of(value: SSAValue) -> int:
@@ -25,7 +24,7 @@ def bytes_read(footprint: Footprint) -> int:
     Loads of one buffer at different places are added up, to no more than the buffer: exact when
     they do not overlap or one of them covers it.
     """
-    per_buffer = dict[SSAValue, dict[Hashable, int]]()
+    per_buffer = dict[SSAValue, dict[Where, int]]()
     for load in footprint.loads:
         per_buffer.setdefault(load.buffer, {})[load.where] = load.bytes
     return sum(min(bytes_of(buffer), sum(places.values())) for buffer, places in per_buffer.items())
@@ -33,7 +32,7 @@ def bytes_read(footprint: Footprint) -> int:
 
 def cost(footprint: Footprint) -> int:
     """Bytes a kernel moves."""
-    return bytes_read(footprint) + footprint.written
+    return bytes_read(footprint) + sum(map(bytes_of, footprint.outputs))
 
 
 def gain(a: Footprint, b: Footprint) -> int:

@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
+from math import prod
 
 from xdsl.ir import SSAValue
+
+from plait.passes.analysis.affine import Expr
+from plait.passes.analysis.index_maps import Condition
+
+
+@dataclass(frozen=True)
+class Where:
+    """Which element is read at a point: equal for loads of the same elements at the same points."""
+
+    position: Expr | None
+    """The row-major position in the buffer, over the axes of the space."""
+    conditions: frozenset[Condition] = frozenset()
+    """Where it is read at all."""
 
 
 @dataclass(frozen=True)
@@ -18,13 +32,12 @@ class Load:
     """Whether it is read after the reduce, in the space of the result."""
     access: str
     """``bijective``, ``injective``, ``broadcast`` or ``irregular``."""
-    where: Hashable
-    """Equal for loads of the same elements at the same points of the iteration space."""
+    where: Where
     bytes: int
     """Bytes of the distinct elements that are read."""
 
     @property
-    def key(self) -> tuple[SSAValue, Hashable]:
+    def key(self) -> tuple[SSAValue, Where]:
         return (self.buffer, self.where)
 
 
@@ -37,23 +50,42 @@ class Footprint:
     reduced: tuple[int, ...]
     """The axes of the space that its reduces close; none for a pointwise group."""
     loads: tuple[Load, ...]
-    written: int
-    """Bytes it stores."""
-    large: frozenset[tuple[SSAValue, Hashable]]
+    outputs: tuple[SSAValue, ...]
+    """What it stores."""
+    large: frozenset[tuple[SSAValue, Where]]
     """The bijective loads before the reduce: each as large as the space."""
+    sweeps: int
+    """How often the space is walked, one after the other: a reduce, then what uses it in full."""
+    aligned: bool
+    """Whether every value that several results need is needed at one point for each."""
+
+    @property
+    def points(self) -> int:
+        """Points of the space."""
+        return prod(self.space or ())
+
+    @property
+    def rows(self) -> int:
+        """Points of the kept space."""
+        return prod(e for k, e in enumerate(self.space or ()) if k not in self.reduced)
 
     @staticmethod
     def of(
-        space: tuple[int, ...] | None, reduced: tuple[int, ...], loads: Iterable[Load], written: int
+        space: tuple[int, ...] | None,
+        reduced: tuple[int, ...],
+        loads: Iterable[Load],
+        outputs: tuple[SSAValue, ...],
+        sweeps: int = 1,
+        aligned: bool = True,
     ) -> Footprint:
         loads = tuple(dict.fromkeys(loads))
         large = frozenset(x.key for x in loads if x.access == "bijective" and not x.late)
-        return Footprint(space, reduced, loads, written, large)
+        return Footprint(space, reduced, loads, outputs, large, sweeps, aligned)
 
     def merged(self, other: Footprint) -> Footprint:
         """The footprint of both groups as one kernel over the space they have in common."""
         return Footprint.of(
-            self.space, self.reduced, (*self.loads, *other.loads), self.written + other.written
+            self.space, self.reduced, (*self.loads, *other.loads), (*self.outputs, *other.outputs)
         )
 
     def buffers(self, late: bool | None = None) -> frozenset[SSAValue]:

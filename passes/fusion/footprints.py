@@ -1,100 +1,260 @@
-"""Footprints of groups, from the access analysis."""
+"""Footprints of groups: every load as a function of the points of the group's iteration space.
+
+The coordinates are the axes of the space, numbered; a value in the kept space (after the reduce) is
+addressed by the kept axes under the same numbers. So a load before and one after the reduce, or one
+in another group over the same space, can be compared.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any, cast
 
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
 from plait.dialects import lazy
 from plait.dialects.fuse import GroupOp
 from plait.dtypes import itemsize
+from plait.passes.analysis.affine import ZERO, Expr, Space, index
+from plait.passes.analysis.index_maps import Condition, Point, reshape, sources
 from plait.passes.fusion.cost import bytes_of
-from plait.passes.fusion.footprint import Footprint, Load
+from plait.passes.fusion.footprint import Footprint, Load, Where
 from plait.passes.fusion.plan import Plan
-from plait.passes.fusion.views import Strided, apply
+
+Axes = tuple[int, ...]
+Shape = tuple[int, ...]
 
 
 def footprints_of(plan: Plan) -> list[Footprint]:
     """The footprint of every group of a plan, in its order."""
-    return [footprint_of(group) for group in plan.groups]
+    return [footprint_of([group]) for group in plan.groups]
 
 
-def footprint_of(group: GroupOp) -> Footprint:
-    """The footprint of one group."""
-    reduces = [op for op in group.block.ops if isinstance(op, lazy.ReduceOp | lazy.ArgReduceOp)]
-    other = any(isinstance(op, lazy.ScanOp | lazy.ScatterOp) for op in group.block.ops)
-    spaces = {(lazy.shape_of(op.operand), _axes(op)) for op in reduces}
-    written = sum(bytes_of(value) for value in group.outputs)
-    late_roots = list(group.yield_op.arguments)
-    loads = list[Load]()
-    if len(spaces) == 1 and not other:
-        ((space, reduced),) = spaces
-        loads += _loads(group, [op.operand for op in reduces], space, late=False)
-        loads += _loads(group, late_roots, None, late=True)
-        return Footprint.of(space, reduced, loads, written)
-    shapes = {lazy.shape_of(value) for value in late_roots}
-    space = shapes.pop() if len(shapes) == 1 and not spaces and not other else None
-    loads += _loads(group, [op.operand for op in reduces], None, late=False)
-    loads += _loads(group, late_roots, space, late=False)
-    return Footprint.of(space, (), loads, written)
+def footprint_of(groups: Sequence[GroupOp]) -> Footprint:
+    """The footprint of one group, or of several in topological order as if they were one."""
+    members = set[Operation](groups)
+    ops = [op for group in groups for op in group.block.ops]
+    reduces = [op for op in ops if isinstance(op, lazy.ReduceOp | lazy.ArgReduceOp)]
+    spaces = {(lazy.shape_of(op.operand), reduced_axes(op)) for op in reduces}
+    ordered = any(isinstance(op, lazy.ScanOp | lazy.ScatterOp) for op in ops)
+    stored = [
+        (group, position)
+        for group in groups
+        for position, output in enumerate(group.outputs)
+        if len(groups) == 1 or any(use.operation not in members for use in output.uses)
+    ]
+    results = [group.yield_op.arguments[position] for group, position in stored]
+    outputs = tuple(group.outputs[position] for group, position in stored)
+    if not spaces and not ordered:
+        spaces = {(lazy.shape_of(max(results, key=lambda x: prod(lazy.shape_of(x)))), ())}
+    if len(spaces) != 1 or ordered:
+        return _without_space(groups, outputs)
+    ((shape, reduced),) = spaces
+    walk = _Walk(members, shape, reduced)
+    for op in reduces:
+        walk.visit(op.operand, walk.full, late=False)
+    walk.choose_order()
+    for value in results:
+        if not walk.visit_result(value):
+            return _without_space(groups, outputs)
+    walk.check_flows()
+    sweeps = _sweeps(ops, members, results, walk.points)
+    return Footprint.of(shape, reduced, walk.loads, outputs, sweeps, walk.aligned)
 
 
-def _axes(op: Operation) -> tuple[int, ...]:
+def _sweeps(
+    ops: Sequence[Operation], members: set[Operation], results: Sequence[SSAValue], points: int
+) -> int:
+    """Reduces and full-size results that wait for one another, at most."""
+    level = dict[SSAValue, int]()
+    most = 1
+    for op in ops:
+        if not op.results:
+            continue
+        below = max((_level(level, members, value) for value in op.operands), default=0)
+        level[op.results[0]] = below + isinstance(op, lazy.ReduceOp | lazy.ArgReduceOp)
+        most = max(most, level[op.results[0]])
+    for value in results:
+        if prod(lazy.shape_of(value)) == points:
+            most = max(most, _level(level, members, value) + 1)
+    return most
+
+
+def _level(level: dict[SSAValue, int], members: set[Operation], value: SSAValue) -> int:
+    while (inner := _inside(members, value)) is not None:
+        value = inner
+    return level.get(value, 0)
+
+
+def _inside(members: set[Operation], value: SSAValue) -> SSAValue | None:
+    """What a member's argument stands for, if another member computes it."""
+    if not isinstance(value, BlockArgument):
+        return None
+    group = value.owner.parent_op()
+    assert isinstance(group, GroupOp)
+    source = group.inputs[value.index]
+    owner = source.owner
+    if not isinstance(owner, GroupOp) or owner not in members:
+        return None
+    return owner.yield_op.arguments[cast(OpResult, source).index]
+
+
+def reduced_axes(op: Operation) -> Axes:
+    """The axes a reduce closes, sorted."""
     if isinstance(op, lazy.ArgReduceOp):
         return (op.axis.value.data,)
     return tuple(sorted(cast(Any, op).axes.get_values()))
 
 
-def _loads(
-    group: GroupOp, roots: Iterable[SSAValue], space: tuple[int, ...] | None, late: bool
-) -> list[Load]:
-    """The loads under some values, in the space of those values."""
-    loads = list[Load]()
-    seen = set[SSAValue]()
-    pending = list(roots)
-    while pending:
-        value = pending.pop()
-        if value in seen:
-            continue
-        seen.add(value)
-        chain = list[Operation]()
-        base = value
-        while isinstance(base.owner, lazy.MovementOp) and len(base.owner.operands) == 1:
-            chain.append(base.owner)
-            base = base.owner.operands[0]
-        if isinstance(base, BlockArgument):
-            loads.append(_load(group, base, chain, lazy.shape_of(value), space, late))
-            continue
-        owner = base.owner
-        if isinstance(owner, lazy.ReduceOp | lazy.ArgReduceOp):
-            continue
-        assert isinstance(owner, Operation)
-        pending.extend(owner.operands)
-    return loads
+def _without_space(groups: Sequence[GroupOp], outputs: tuple[SSAValue, ...]) -> Footprint:
+    """Groups with several spaces: every operand is read whole, somehow."""
+    members = set[Operation](groups)
+    buffers = dict.fromkeys(
+        value for group in groups for value in group.inputs if value.owner not in members
+    )
+    loads = [Load(value, False, "irregular", Where(None), bytes_of(value)) for value in buffers]
+    return Footprint.of(None, (), loads, outputs)
 
 
-def _load(
-    group: GroupOp,
-    base: SSAValue,
-    chain: list[Operation],
-    at: tuple[int, ...],
-    space: tuple[int, ...] | None,
-    late: bool,
-) -> Load:
-    buffer = group.inputs[cast(BlockArgument, base).index]
-    view: Strided | None = Strided.whole(lazy.shape_of(base))
-    for op in reversed(chain):
-        view = None if view is None else apply(op, view)
-    size = prod(lazy.shape_of(base))
-    full = view is not None and prod(view.shape) == size and 0 not in view.strides
-    if view is not None and full and (space is None or at == space):
-        access = "bijective"
-    else:
-        access = "broadcast" if view is not None and 0 in view.strides else "injective"
-    where = (view.strides, view.offset, at) if view is not None else tuple(map(str, chain))
-    element = itemsize(lazy.element_type_of(base))
-    distinct = min(size, prod(at))
-    return Load(buffer, late, access, where, distinct * element)
+@dataclass
+class _Walk:
+    """Follows values down to the arguments, carrying the point at which each is needed."""
+
+    members: set[Operation]
+    shape: Shape
+    reduced: Axes
+    space: Space = field(init=False)
+    full: Point = field(init=False)
+    order: Expr = ZERO
+    aligned: bool = True
+    loads: list[Load] = field(default_factory=list[Load])
+    flows: list[tuple[SSAValue, Point]] = field(default_factory=list[tuple[SSAValue, Point]])
+    seen: set[tuple[SSAValue, Point, bool]] = field(
+        default_factory=set[tuple[SSAValue, Point, bool]]
+    )
+
+    def __post_init__(self) -> None:
+        self.space = Space.of_extents(self.shape)
+        self.full = tuple(
+            index(axis) if extent != 1 else ZERO for axis, extent in enumerate(self.shape)
+        )
+
+    @property
+    def kept(self) -> tuple[Shape, Point]:
+        left = [axis for axis in range(len(self.shape)) if axis not in self.reduced]
+        return tuple(self.shape[axis] for axis in left), tuple(self.full[axis] for axis in left)
+
+    @property
+    def points(self) -> int:
+        return prod(self.shape)
+
+    def choose_order(self) -> None:
+        """Full-size results are stored in the order in which the reduces read their largest
+        buffers, if that is one and the same."""
+        orders = {x.where.position for x in self.loads if x.access == "bijective"}
+        (order,) = orders if len(orders) == 1 else (None,)
+        self.order = order if order is not None else self.space.linearize(self.full, self.shape)
+
+    def visit_result(self, value: SSAValue) -> bool:
+        """A stored value has the points of the full space or of the kept one."""
+        shape = lazy.shape_of(value)
+        kept_shape, kept = self.kept
+        if self.reduced and prod(shape) == prod(kept_shape):
+            point = reshape(kept, kept_shape, shape, self.space)
+        elif prod(shape) == self.points:
+            point = self.space.delinearize(self.order, shape)
+        else:
+            return False
+        self.visit(value, point, late=bool(self.reduced) and prod(shape) != self.points)
+        return True
+
+    def check_flows(self) -> None:
+        """Values that pass between reduces, results and groups must be needed point by point."""
+        kept_shape, kept = self.kept
+        rows = self.space.linearize(kept, kept_shape)
+        for value, point in self.flows:
+            shape = lazy.shape_of(value)
+            position = self.space.linearize(point, shape)
+            if prod(shape) == prod(kept_shape) and position == rows:
+                continue
+            if prod(shape) != self.points or position != self.order:
+                self.aligned = False
+
+    def visit(self, value: SSAValue, point: Point, late: bool) -> None:
+        pending: list[tuple[SSAValue, Point, frozenset[Condition], bool]]
+        pending = [(value, point, frozenset(), False)]
+        while pending:
+            value, point, conditions, irregular = pending.pop()
+            if (value, point, irregular) in self.seen:
+                continue
+            self.seen.add((value, point, irregular))
+            inner = _inside(self.members, value)
+            if inner is not None:
+                self.flows.append((value, point))
+                self.aligned &= not irregular
+                pending.append((inner, point, conditions, irregular))
+                continue
+            if isinstance(value, BlockArgument):
+                self._load(value, point, conditions, irregular, late)
+                continue
+            op = value.owner
+            assert isinstance(op, Operation)
+            match op:
+                case lazy.MovementOp():
+                    pending.extend(
+                        (x.value, x.point, conditions.union(x.conditions), irregular)
+                        for x in sources(op, point, self.space)
+                    )
+                case lazy.ReduceOp() | lazy.ArgReduceOp():
+                    self.flows.append((value, point))
+                case lazy.GatherOp():
+                    pending.append((op.source, point, conditions, True))
+                    pending.append((op.indices, point, conditions, irregular))
+                case lazy.RngBitsOp():
+                    pending.append((op.key, (ZERO,), conditions, True))
+                case _:
+                    pending.extend((x, point, conditions, irregular) for x in op.operands)
+
+    def _load(
+        self,
+        argument: BlockArgument,
+        point: Point,
+        conditions: frozenset[Condition],
+        irregular: bool,
+        late: bool,
+    ) -> None:
+        group = argument.owner.parent_op()
+        assert isinstance(group, GroupOp)
+        buffer = group.inputs[argument.index]
+        extents = lazy.shape_of(buffer)
+        position = self.space.linearize(point, extents)
+        size = prod(extents)
+        where = Where(position, conditions)
+        axes = position.indices()
+        extent = [e if k in axes else 1 for k, e in enumerate(self.shape)]
+        touched = size if irregular else min(size, prod(extent))
+        access = "irregular" if irregular else self._access(where, size, late)
+        element = itemsize(lazy.element_type_of(buffer))
+        self.loads.append(Load(buffer, late, access, where, touched * element))
+
+    def _access(self, where: Where, size: int, late: bool) -> str:
+        """One to one where every axis moves the position, and by steps that do not overlap."""
+        assert where.position is not None
+        axes = [axis for axis, extent in enumerate(self.shape) if extent != 1]
+        if late:
+            axes = [axis for axis in axes if axis not in self.reduced]
+        factors = dict(where.position.terms)
+        linear = all(isinstance(atom, int) for atom in factors)
+        if not linear:
+            whole = where.position.indices() == set(axes)
+            return "injective" if whole and not where.conditions else "broadcast"
+        steps = sorted((abs(factors.get(axis, 0)), self.shape[axis]) for axis in axes)
+        reach = 1
+        for step, extent in steps:
+            if step < reach:
+                return "broadcast"
+            reach = step * (extent - 1) + reach
+        onto = size == prod(extent for _, extent in steps)
+        return "bijective" if onto and not where.conditions else "injective"

@@ -1,0 +1,182 @@
+"""Nested loop bodies under construction: every operation goes to the outermost body it can."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import IndexType
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir.affine import (
+    AffineConstraintExpr,
+    AffineConstraintKind,
+    AffineExpr,
+    AffineMap,
+    AffineSet,
+)
+
+from plait.dialects import nest
+from plait.passes.analysis.affine import Expr, Space, to_affine
+from plait.passes.analysis.index_maps import Condition, Point
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis to loop over: its index in the kernel's :class:`Space`, its name and extent."""
+
+    index: int
+    name: str
+    extent: int
+
+    @property
+    def attr(self) -> nest.AxisAttr:
+        return nest.AxisAttr.get(self.name, self.extent)
+
+
+@dataclass
+class Scope:
+    """A body: what it holds, and how deep the values are that it takes from outside."""
+
+    block: Block
+    axes: Sequence[Axis]
+    free: set[int] = field(default_factory=set[int])
+    added: list[SSAValue] = field(default_factory=list[SSAValue])
+
+
+class Scopes:
+    """The stack of open bodies of one kernel.
+
+    A value's depth is the position of the body it lives in. An operation is placed in the body of
+    its deepest operand, so what does not depend on an inner axis is computed outside of it.
+    """
+
+    def __init__(self, block: Block):
+        self.space = Space()
+        self.value_of: dict[int, SSAValue] = {}
+        """The SSA value that each index of the space stands for now."""
+        self.depth: dict[SSAValue, int] = dict.fromkeys(block.args, 0)
+        self.stack = [Scope(block, ())]
+
+    @property
+    def top(self) -> int:
+        return len(self.stack) - 1
+
+    def bind(self, index: int, value: SSAValue) -> None:
+        self.value_of[index] = value
+
+    def place(self, op: Operation, at_least: int = 0) -> SSAValue | None:
+        """Adds an operation to the body of its deepest operand, or to a deeper one."""
+        depths = {self.depth[operand] for operand in op.operands}
+        depth = max(depths, default=0)
+        depth = max(depth, at_least)
+        self._append(op, depth, depths)
+        return op.results[0] if op.results else None
+
+    def emit(self, op: Operation) -> SSAValue:
+        """:meth:`place` for an operation with a result."""
+        result = self.place(op)
+        assert result is not None
+        return result
+
+    def _append(self, op: Operation, depth: int, depths: set[int]) -> None:
+        scope = self.stack[depth]
+        scope.block.add_op(op)
+        scope.free.update(d for d in depths if d < depth)
+        for result in op.results:
+            self.depth[result] = depth
+            scope.added.append(result)
+
+    # Opening and closing bodies
+
+    def open(self, axes: Sequence[Axis], carried: Sequence[Attribute] = ()) -> list[SSAValue]:
+        """Opens a body over axes and binds their indices; returns its carried values."""
+        block = Block(arg_types=[*(IndexType() for _ in axes), *carried])
+        scope = Scope(block, axes)
+        self.stack.append(scope)
+        for argument in block.args:
+            self.depth[argument] = self.top
+        for axis, argument in zip(axes, block.args, strict=False):
+            argument.name_hint = axis.name
+            self.bind(axis.index, argument)
+        return list(block.args[len(axes) :])
+
+    def close_reduce(
+        self, kinds: Sequence[nest.CombineKind], values: Sequence[SSAValue]
+    ) -> Sequence[SSAValue]:
+        """Ends the innermost body as a reduction of ``values``."""
+        scope = self._pop(values)
+        op = nest.ReduceOp(
+            kinds,
+            [axis.attr for axis in scope.axes],
+            Region(scope.block),
+            [value.type for value in values],
+        )
+        self._append(op, max(scope.free, default=0), scope.free)
+        return op.res
+
+    def close_sequential(
+        self, inits: Sequence[SSAValue], values: Sequence[SSAValue]
+    ) -> Sequence[SSAValue]:
+        """Ends the innermost body as an ordered loop that carries ``values``."""
+        scope = self._pop(values)
+        op = nest.SequentialOp([axis.attr for axis in scope.axes], inits, Region(scope.block))
+        depths = scope.free | {self.depth[init] for init in inits}
+        self._append(op, max(depths, default=0), depths)
+        return op.res
+
+    def _pop(self, values: Sequence[SSAValue]) -> Scope:
+        scope = self.stack[-1]
+        scope.free.update(d for v in values if (d := self.depth[v]) < self.top)
+        scope.block.add_op(nest.YieldOp(*values))
+        self.stack.pop()
+        return scope
+
+    # Indices
+
+    def _operands(self, exprs: Sequence[Expr]) -> tuple[list[SSAValue], dict[int, int]]:
+        used = sorted({index for expr in exprs for index in expr.indices()})
+        return [self.value_of[index] for index in used], {k: n for n, k in enumerate(used)}
+
+    def access(
+        self, point: Point, conditions: Sequence[Condition]
+    ) -> tuple[list[SSAValue], AffineMap, AffineSet | None]:
+        """Operands, map and set of an access at ``point`` under ``conditions``."""
+        exprs = [*point, *(condition.expr for condition in conditions)]
+        operands, dimension_of = self._operands(exprs)
+        results = tuple(to_affine(expr, dimension_of) for expr in point)
+        map = AffineMap(len(operands), 0, results)
+        return operands, map, _set(conditions, dimension_of) if conditions else None
+
+    def load(self, buffer: SSAValue, point: Point, conditions: Sequence[Condition]) -> SSAValue:
+        operands, map, where = self.access(point, conditions)
+        return self.emit(nest.LoadOp(buffer, operands, map, where))
+
+    def store(
+        self, value: SSAValue, buffer: SSAValue, point: Point, conditions: Sequence[Condition]
+    ) -> None:
+        """Stores in the innermost body."""
+        operands, map, where = self.access(point, conditions)
+        self.place(nest.StoreOp(value, buffer, operands, map, where), at_least=self.top)
+
+    def test(self, conditions: Sequence[Condition]) -> SSAValue:
+        operands, dimension_of = self._operands([condition.expr for condition in conditions])
+        return self.emit(nest.TestOp(operands, _set(conditions, dimension_of)))
+
+    def position(self, expr: Expr) -> SSAValue:
+        """An index expression as a value of type ``index``."""
+        operands, dimension_of = self._operands([expr])
+        map = AffineMap(len(operands), 0, (to_affine(expr, dimension_of),))
+        return self.emit(nest.IndexOp(operands, map))
+
+
+def _set(conditions: Sequence[Condition], dimension_of: dict[int, int]) -> AffineSet:
+    constraints = tuple(
+        AffineConstraintExpr(
+            AffineConstraintKind.eq if condition.equality else AffineConstraintKind.ge,
+            to_affine(condition.expr, dimension_of),
+            AffineExpr.constant(0),
+            canonicalize=False,
+        )
+        for condition in conditions
+    )
+    return AffineSet(len(dimension_of), 0, constraints)

@@ -35,6 +35,13 @@ def cost(footprint: Footprint) -> int:
     return bytes_read(footprint) + sum(map(bytes_of, footprint.outputs))
 
 
+def bytes_moved(footprint: Footprint) -> int:
+    """Bytes a kernel fetches and stores; a buffer read at two places is fetched for each."""
+    return sum(x.bytes for x in {x.key: x for x in footprint.loads}.values()) + sum(
+        map(bytes_of, footprint.outputs)
+    )
+
+
 def gain(a: Footprint, b: Footprint) -> int:
     """Bytes that making two independent kernels one saves."""
     return bytes_read(a) + bytes_read(b) - bytes_read(a.merged(b))

@@ -123,6 +123,15 @@ def independent(graph: GroupGraph, a: int, b: int) -> Verdict:
     return Verdict("fuse.closes-cycle", "merging would close a cycle", {"path": names})
 
 
+def acyclic(graph: GroupGraph, a: int, b: int) -> Verdict:
+    """No path leaves the two groups and comes back; one may read what the other writes."""
+    path = graph.closing_path(a, b)
+    if path is None:
+        return YES
+    names = tuple(graph.names[node] for node in path)
+    return Verdict("fuse.closes-cycle", "merging would close a cycle", {"path": names})
+
+
 REDUCE_RULE: tuple[Predicate, ...] = (
     both_reduce,
     same_space,

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from xdsl.context import Context
 from xdsl.dialects.builtin import (
     FloatAttr,
@@ -19,8 +22,10 @@ from xdsl.passes import ModulePass
 
 from plait.dialects import lazy
 from plait.dialects.fuse import GroupOp
+from plait.dtypes import numpy_dtype
 from plait.passes import remarks
 from plait.passes.simplify.builder import splat_attribute
+from plait.runtime.interpret import run_module
 
 
 class Program:
@@ -179,3 +184,35 @@ def plan(module: ModuleOp, *passes: ModulePass) -> tuple[list[GroupOp], list[rem
             module.verify()
     groups = [op for op in module.walk() if isinstance(op, GroupOp)]
     return groups, found
+
+
+def arguments(module: ModuleOp, seed: int = 0, special: bool = False) -> list[NDArray[Any]]:
+    """Random contents for the arguments of ``main``; some infinite, NaN or zero if asked for."""
+    random = np.random.default_rng(seed)
+    function = module.body.block.first_op
+    assert isinstance(function, FuncOp)
+    found = list[NDArray[Any]]()
+    for argument in function.body.block.args:
+        values = random.standard_normal(lazy.shape_of(argument))
+        if special and values.size:
+            where = random.integers(0, 8, values.shape)
+            values = np.select(
+                [where == 0, where == 1, where == 2, where == 3],
+                [np.nan, np.inf, -np.inf, 0.0],
+                values,
+            )
+        found.append(values.astype(numpy_dtype(lazy.element_type_of(argument))))
+    return found
+
+
+def check_meaning(module: ModuleOp, *passes: ModulePass, special: bool = True) -> None:
+    """Runs the program before and after every pass, in float64, and compares all results."""
+    inputs = arguments(module, special=special)
+    with np.errstate(all="ignore"):
+        before = run_module(module, inputs, float64=True)
+        for step in passes:
+            step.apply(Context(), module)
+            module.verify()
+            after = run_module(module, inputs, float64=True)
+            for have, want in zip(after, before, strict=True):
+                np.testing.assert_allclose(have, want, rtol=1e-9, atol=1e-9, err_msg=step.name)

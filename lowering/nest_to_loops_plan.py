@@ -36,6 +36,8 @@ from plait.lowering.nest_to_loops_tree import (
 
 UNIT_WORK = 4_000
 """Elementary operations worth one unit."""
+_ACCUMULATORS = 16
+"""Vector registers of sums that a reduction down columns keeps."""
 _GATHER = 2.0
 _MATH = 12.0
 _HORIZONTAL = 12.0
@@ -252,8 +254,31 @@ def choose(tree: Tree, vector_bytes: int) -> LoopPlan:
     if work is not None:
         plan.jams = choose_jams(work, vector_bytes)
         plan.loops = {key: (axis, min(n, work.lanes)) for key, (axis, n) in plan.loops.items()}
+    if plan.lane_axis is not None and not plan.jams and not heavy:
+        plan.lanes = _column_lanes(tree, plan.lane_axis, plan.lanes, vector_bytes)
     _lay_out(tree, plan, best_cost)
     return plan
+
+
+def _column_lanes(tree: Tree, axis: Axis, lanes: int, vector_bytes: int) -> int:
+    """More lanes for a reduction down columns, so that each row is read in long pieces."""
+    loops = [node for node in tree.body if isinstance(node, Loop)]
+    if not loops or any(loop.mode != "reduce" or not loop.kinds for loop in loops):
+        return lanes
+    nodes = [node for loop in loops for node in walk(loop.body)]
+    loads = [node for node in nodes if isinstance(node, Load)]
+    if len(nodes) > 16 or any(
+        isinstance(node, Loop) or (isinstance(node, Load) and node.conditions) for node in nodes
+    ):
+        return lanes
+    if any(_access_cost(node, axis, lanes) >= _GATHER for node in loads):
+        return lanes
+    results = max(len(loop.kinds) for loop in loops)
+    limit = max(1, _ACCUMULATORS // results) * vector_bytes // 4
+    others = prod(other.extent for other in tree.axes if other is not axis)
+    while lanes * 2 <= min(limit, axis.extent) and others * (axis.extent // (lanes * 2)) >= 4:
+        lanes *= 2
+    return lanes
 
 
 def _lay_out(tree: Tree, plan: LoopPlan, cost: float) -> None:

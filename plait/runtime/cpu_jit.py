@@ -61,7 +61,7 @@ def _machine_key() -> bytes:
     llvm = _binding()
     version = ".".join(map(str, llvm.llvm_version_info))
     features = llvm.get_host_cpu_features().flatten()
-    parts = (llvm.get_process_triple(), llvm.get_host_cpu_name(), features, version, "O3-1")
+    parts = (llvm.get_process_triple(), llvm.get_host_cpu_name(), features, version, "O3-2")
     return "\n".join(parts).encode()
 
 
@@ -122,9 +122,9 @@ def optimize(text: str) -> tuple[Any, Any]:
     module.verify()
     options = llvm.create_pipeline_tuning_options(speed_level=3)
     options.loop_vectorization = True
-    options.slp_vectorization = True
+    options.slp_vectorization = False
     options.loop_interleaving = True
-    options.loop_unrolling = True
+    options.loop_unrolling = False
     builder = llvm.create_pass_builder(machine, options)
     manager = builder.getModulePassManager()
     manager.run(module, builder)

@@ -19,6 +19,14 @@ def name(graph: Graph) -> str:
     return graph.id
 
 
+def assert_close(result: np.ndarray, want: np.ndarray) -> None:
+    """Equal up to the rounding of literals, which are float32 in plait: 1 - 0.999 is 1e-5 off."""
+    assert result.shape == want.shape
+    finite = want[np.isfinite(want)] if want.dtype.kind == "f" else want
+    scale = float(np.abs(finite).max(initial=1))
+    np.testing.assert_allclose(result / scale, want / scale, rtol=1e-4, atol=1e-4)
+
+
 SMALL = [graph for graph in cases() + large() if graph.largest <= EVALUATED_ELEMENTS]
 
 
@@ -46,7 +54,7 @@ def test_means_what_numpy_says(graph: Graph) -> None:
     ]
     results = run_module(imported.module, arrays, float64=True)
     for result, want in zip(results, expected, strict=True):
-        np.testing.assert_allclose(result, want, rtol=1e-9, atol=1e-9)
+        assert_close(result, want)
 
 
 def test_names_the_node_it_cannot_import() -> None:

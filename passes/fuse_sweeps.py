@@ -16,6 +16,7 @@ from plait.passes.fusion.kernels import (
     one_space,
     row_stays_on_chip,
     saves_bytes,
+    short_rows,
 )
 
 
@@ -59,4 +60,4 @@ class FuseSweepsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         rule = (one_space, aligned, row_stays_on_chip, enough_rows, fits, saves_bytes)
-        merge_groups_by_value(op, rule, "fuse.sweeps-merged")
+        merge_groups_by_value(op, rule, "fuse.sweeps-merged", (short_rows,))

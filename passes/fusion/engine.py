@@ -18,7 +18,7 @@ from plait.dialects.fuse import GroupOp
 from plait.passes import remarks
 from plait.passes.fusion.cost import bytes_moved
 from plait.passes.fusion.footprint import Footprint
-from plait.passes.fusion.footprints import footprint_of, footprints_of
+from plait.passes.fusion.footprints import Memo, footprint_of, footprints_of
 from plait.passes.fusion.legality import YES, Verdict, acyclic
 from plait.passes.fusion.plan import Plan, functions_with_groups
 
@@ -40,14 +40,21 @@ class Merge:
 MergeRule = Callable[[Merge], Verdict]
 
 
-def merge_groups_by_value(module: ModuleOp, rule: tuple[MergeRule, ...], done: str) -> None:
+PairRule = Callable[[Footprint, Footprint], Verdict]
+
+
+def merge_groups_by_value(
+    module: ModuleOp, rule: tuple[MergeRule, ...], done: str, pairs: tuple[PairRule, ...] = ()
+) -> None:
     """Makes the merges a rule allows in every function, the most valuable first.
 
-    ``done`` is the id of the remark for a merge.
+    ``done`` is the id of the remark for a merge. ``pairs`` are asked first, since they need not
+    see the merged kernel; they get the two groups in topological order.
     """
     for function in functions_with_groups(module):
         plan = Plan.read(function)
-        _Engine(plan, footprints_of(plan), rule, done).run()
+        memo = Memo()
+        _Engine(plan, footprints_of(plan, memo), rule, done, pairs, memo).run()
         plan.rewrite()
 
 
@@ -57,7 +64,10 @@ class _Engine:
     footprints: list[Footprint]
     rule: tuple[MergeRule, ...]
     done: str
+    pairs: tuple[PairRule, ...]
+    memo: Memo
     members: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
+    weighed: set[tuple[int, int, int]] = field(default_factory=set[tuple[int, int, int]])
     version: dict[int, int] = field(default_factory=dict[int, int])
     refused: dict[tuple[int, int], Verdict] = field(default_factory=dict[tuple[int, int], Verdict])
 
@@ -65,15 +75,15 @@ class _Engine:
         graph = self.plan.graph
         self.members = {number: [number] for number in range(len(self.plan.groups))}
         self.version = dict.fromkeys(self.members, 0)
-        queue = list[tuple[int, int, int, int, int]]()
+        queue = list[tuple[int, int, int, int]]()
         for a, b in dict.fromkeys(_candidates(self.plan)):
             self._offer(queue, a, b)
         while queue:
-            weight, a, b, *versions = heapq.heappop(queue)
+            weight, a, b, version = heapq.heappop(queue)
             first, second = graph.find(a), graph.find(b)
             if first == second:
                 continue
-            if versions != [self._versions(first, second), 0]:
+            if version != self._versions(first, second):
                 self._offer(queue, a, b)
                 continue
             verdict = acyclic(graph, first, second)
@@ -89,18 +99,21 @@ class _Engine:
     def _pair(self, a: int, b: int) -> tuple[int, int]:
         return (a, b) if a < b else (b, a)
 
-    def _offer(self, queue: list[tuple[int, int, int, int, int]], a: int, b: int) -> None:
+    def _offer(self, queue: list[tuple[int, int, int, int]], a: int, b: int) -> None:
         """Puts a candidate in the queue if the rule allows it as things stand."""
         first, second = self.plan.graph.find(a), self.plan.graph.find(b)
-        if first == second:
+        key = (*self._pair(first, second), self._versions(first, second))
+        if first == second or key in self.weighed:
             return
-        merge = self._weigh(first, second)
+        self.weighed.add(key)
+        verdict = acyclic(self.plan.graph, first, second)
+        merge = self._weigh(first, second) if verdict else verdict
         verdict = merge if isinstance(merge, Verdict) else self._check(merge)
         if isinstance(merge, Verdict) or not verdict:
             self.refused[self._pair(a, b)] = verdict
             return
         self.refused.pop(self._pair(a, b), None)
-        entry = (-merge.saved, a, b, self._versions(first, second), 0)
+        entry = (-merge.saved, a, b, self._versions(first, second))
         heapq.heappush(queue, entry)
 
     def _groups(self, nodes: list[int]) -> list[GroupOp]:
@@ -109,13 +122,18 @@ class _Engine:
     def _weigh(self, a: int, b: int) -> Merge | Verdict:
         if not _may_share_space(self.footprints[a], self.footprints[b]):
             return Verdict("fuse.space-differs", "the iteration spaces or the reduced axes differ")
+        first, last = (a, b) if self.plan.graph.before(a, b) else (b, a)
+        for predicate in self.pairs:
+            verdict = predicate(self.footprints[first], self.footprints[last])
+            if not verdict:
+                return verdict
         groups = self._groups(sorted([*self.members[a], *self.members[b]]))
         count = sum(len(group.body_ops()) for group in groups)
         if count > MAX_OPERATIONS:
             message = "the merged kernel would be too long"
             facts = {"operations": count, "limit": MAX_OPERATIONS}
             return Verdict("fuse.too-many-operations", message, dict(facts))
-        whole = footprint_of(groups)
+        whole = footprint_of(groups, self.memo)
         one, other = self.footprints[a], self.footprints[b]
         saved = bytes_moved(one) + bytes_moved(other) - bytes_moved(whole)
         return Merge(one, other, whole, saved)
@@ -134,7 +152,7 @@ class _Engine:
         node = graph.merge(a, b)
         self.members[node] = together
         self.version[node] = self._versions(a, b) + 1
-        self.footprints[node] = footprint_of(self._groups(together))
+        self.footprints[node] = footprint_of(self._groups(together), self.memo)
         remarks.passed(
             self.done, f"made '{names[0]}' and '{names[1]}' one kernel", groups=names, saved=saved
         )

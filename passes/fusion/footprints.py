@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from enum import Enum, auto
+from functools import cache
 from math import prod
 from typing import Any, cast
 
@@ -18,7 +20,7 @@ from plait.dialects import lazy
 from plait.dialects.fuse import GroupOp
 from plait.dtypes import itemsize
 from plait.passes.analysis.affine import ZERO, Expr, Space, index
-from plait.passes.analysis.index_maps import Condition, Point, reshape, sources
+from plait.passes.analysis.index_maps import Condition, Point, Source, reshape, sources
 from plait.passes.fusion.cost import bytes_of
 from plait.passes.fusion.footprint import Footprint, Load, Where
 from plait.passes.fusion.plan import Plan
@@ -27,16 +29,64 @@ Axes = tuple[int, ...]
 Shape = tuple[int, ...]
 
 
-def footprints_of(plan: Plan) -> list[Footprint]:
+class _Kind(Enum):
+    """How a walk goes on at an operation."""
+
+    POINTWISE = auto()
+    MOVEMENT = auto()
+    REDUCE = auto()
+    OTHER = auto()
+
+
+@cache
+def _kind(op: type[Operation]) -> _Kind:
+    if issubclass(op, lazy.MovementOp):
+        return _Kind.MOVEMENT
+    if issubclass(op, lazy.ReduceOp | lazy.ArgReduceOp):
+        return _Kind.REDUCE
+    special = (lazy.GatherOp, lazy.RngBitsOp, lazy.ScanOp, lazy.ScatterOp)
+    return _Kind.OTHER if issubclass(op, special) else _Kind.POINTWISE
+
+
+class Memo:
+    """Index maps that were worked out already, by the extents of the space they are over.
+
+    Weighing merges asks for the same operations at the same points again and again. Valid as long
+    as the operations are not changed.
+    """
+
+    def __init__(self) -> None:
+        self._spaces = dict[Shape, Space]()
+        self._sources = dict[tuple[Shape, Operation, Point], tuple[Source, ...]]()
+
+    def space(self, shape: Shape) -> Space:
+        """The space with these extents."""
+        if shape not in self._spaces:
+            self._spaces[shape] = Space.of_extents(shape)
+        return self._spaces[shape]
+
+    def sources(self, shape: Shape, op: lazy.MovementOp, point: Point) -> tuple[Source, ...]:
+        """Where the element of the result at a point comes from."""
+        key = (shape, op, point)
+        found = self._sources.get(key)
+        if found is None:
+            found = self._sources[key] = sources(op, point, self.space(shape))
+        return found
+
+
+def footprints_of(plan: Plan, memo: Memo | None = None) -> list[Footprint]:
     """The footprint of every group of a plan, in its order."""
-    return [footprint_of([group]) for group in plan.groups]
+    memo = memo or Memo()
+    return [footprint_of([group], memo) for group in plan.groups]
 
 
-def footprint_of(groups: Sequence[GroupOp]) -> Footprint:
+def footprint_of(groups: Sequence[GroupOp], memo: Memo | None = None) -> Footprint:
     """The footprint of one group, or of several in topological order as if they were one."""
     members = set[Operation](groups)
     ops = [op for group in groups for op in group.block.ops]
-    reduces = [op for op in ops if isinstance(op, lazy.ReduceOp | lazy.ArgReduceOp)]
+    reduces = [
+        cast(lazy.ReduceOp | lazy.ArgReduceOp, op) for op in ops if _kind(type(op)) is _Kind.REDUCE
+    ]
     spaces = {(lazy.shape_of(op.operand), reduced_axes(op)) for op in reduces}
     ordered = any(isinstance(op, lazy.ScanOp | lazy.ScatterOp) for op in ops)
     stored = [
@@ -52,7 +102,7 @@ def footprint_of(groups: Sequence[GroupOp]) -> Footprint:
     if len(spaces) != 1 or ordered:
         return _without_space(groups, outputs)
     ((shape, reduced),) = spaces
-    walk = _Walk(members, shape, reduced)
+    walk = _Walk(members, shape, reduced, memo or Memo())
     for op in reduces:
         walk.visit(op.operand, walk.full, late=False)
     walk.choose_order()
@@ -71,11 +121,17 @@ def _sweeps(
     level = dict[SSAValue, int]()
     most = 1
     for op in ops:
+        kind = _kind(type(op))
         if not op.results:
             continue
-        below = max((_level(level, members, value) for value in op.operands), default=0)
-        level[op.results[0]] = below + isinstance(op, lazy.ReduceOp | lazy.ArgReduceOp)
-        most = max(most, level[op.results[0]])
+        below = 0
+        for value in op.operands:
+            below = max(below, _level(level, members, value))
+        if kind is _Kind.REDUCE:
+            below += 1
+            most = max(most, below)
+        if below:
+            level[op.results[0]] = below
     for value in results:
         if prod(lazy.shape_of(value)) == points:
             most = max(most, _level(level, members, value) + 1)
@@ -83,8 +139,9 @@ def _sweeps(
 
 
 def _level(level: dict[SSAValue, int], members: set[Operation], value: SSAValue) -> int:
-    while (inner := _inside(members, value)) is not None:
-        value = inner
+    if isinstance(value, BlockArgument):
+        while (inner := _inside(members, value)) is not None:
+            value = inner
     return level.get(value, 0)
 
 
@@ -125,6 +182,7 @@ class _Walk:
     members: set[Operation]
     shape: Shape
     reduced: Axes
+    memo: Memo
     space: Space = field(init=False)
     full: Point = field(init=False)
     order: Expr = ZERO
@@ -136,7 +194,7 @@ class _Walk:
     )
 
     def __post_init__(self) -> None:
-        self.space = Space.of_extents(self.shape)
+        self.space = self.memo.space(self.shape)
         self.full = tuple(
             index(axis) if extent != 1 else ZERO for axis, extent in enumerate(self.shape)
         )
@@ -199,23 +257,22 @@ class _Walk:
             if isinstance(value, BlockArgument):
                 self._load(value, point, conditions, irregular, late)
                 continue
-            op = value.owner
-            assert isinstance(op, Operation)
-            match op:
-                case lazy.MovementOp():
-                    pending.extend(
-                        (x.value, x.point, conditions.union(x.conditions), irregular)
-                        for x in sources(op, point, self.space)
-                    )
-                case lazy.ReduceOp() | lazy.ArgReduceOp():
-                    self.flows.append((value, point))
-                case lazy.GatherOp():
-                    pending.append((op.source, point, conditions, True))
-                    pending.append((op.indices, point, conditions, irregular))
-                case lazy.RngBitsOp():
-                    pending.append((op.key, (ZERO,), conditions, True))
-                case _:
-                    pending.extend((x, point, conditions, irregular) for x in op.operands)
+            op = cast(Operation, value.owner)
+            kind = _kind(type(op))
+            if kind is _Kind.POINTWISE:
+                pending.extend((x, point, conditions, irregular) for x in op.operands)
+            elif kind is _Kind.MOVEMENT:
+                found = self.memo.sources(self.shape, cast(lazy.MovementOp, op), point)
+                pending.extend(
+                    (x.value, x.point, conditions.union(x.conditions), irregular) for x in found
+                )
+            elif kind is _Kind.REDUCE:
+                self.flows.append((value, point))
+            elif isinstance(op, lazy.GatherOp):
+                pending.append((op.source, point, conditions, True))
+                pending.append((op.indices, point, conditions, irregular))
+            elif isinstance(op, lazy.RngBitsOp):
+                pending.append((op.key, (ZERO,), conditions, True))
 
     def _load(
         self,

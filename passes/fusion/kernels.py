@@ -78,6 +78,18 @@ def row_stays_on_chip(merge: Merge) -> Verdict:
     return Verdict("fuse.row-too-long", message, {"bytes": row, "limit": ON_CHIP})
 
 
+def short_rows(first: Footprint, last: Footprint) -> Verdict:
+    """If the second group walks the space again after a reduce of the first, rows are short."""
+    again = first.reduced and last.points == first.points
+    if not again or not last.buffers() & frozenset(first.outputs):
+        return YES
+    row = max(_row_bytes(first), _row_bytes(last) if last.reduced else 0)
+    if row <= ON_CHIP:
+        return YES
+    message = "a row does not stay on chip from one sweep to the next"
+    return Verdict("fuse.row-too-long", message, {"bytes": row, "limit": ON_CHIP})
+
+
 def _row_bytes(footprint: Footprint) -> int:
     total = sum({x.key: x.bytes for x in footprint.loads if not x.late}.values())
     return total // max(footprint.rows, 1)

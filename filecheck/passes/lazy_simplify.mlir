@@ -1,0 +1,109 @@
+// RUN: plait-opt %s -p lazy-simplify --split-input-file | filecheck %s
+// RUN: plait-opt %s -p lazy-simplify,lazy-simplify --split-input-file | filecheck %s
+
+// Equal operations are one, in whichever order commuting operands stand; neutral operands vanish.
+
+// CHECK-LABEL: func.func @shared(
+// CHECK-NEXT:    %[[A:.*]] = lazy.add %x, %y : tensor<4xf32>
+// CHECK-NEXT:    %[[B:.*]] = lazy.mul %[[A]], %[[A]] : tensor<4xf32>
+// CHECK-NEXT:    func.return %[[B]]
+func.func @shared(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
+  %zero = lazy.constant dense<0.0> : tensor<4xf32>
+  %one = lazy.constant dense<1.0> : tensor<4xf32>
+  %0 = lazy.add %x, %y : tensor<4xf32>
+  %1 = lazy.add %y, %x : tensor<4xf32>
+  %2 = lazy.add %1, %zero : tensor<4xf32>
+  %3 = lazy.mul %2, %one : tensor<4xf32>
+  %4 = lazy.mul %0, %3 : tensor<4xf32>
+  func.return %4 : tensor<4xf32>
+}
+
+// -----
+
+// The sum of a centred value is zero, also under a factor and next to other terms.
+
+// CHECK-LABEL: func.func @centred(
+// CHECK:         %[[S:.*]] = lazy.reduce sum %y axes = [1] : tensor<4x8xf32> -> tensor<4xf32>
+// CHECK-NEXT:    func.return %[[S]]
+func.func @centred(%x: tensor<4x8xf32>, %y: tensor<4x8xf32>, %z: tensor<4x1xf32>) -> tensor<4xf32> {
+  %n = lazy.constant dense<0.125> : tensor<4xf32>
+  %0 = lazy.reduce sum %x axes = [1] : tensor<4x8xf32> -> tensor<4xf32>
+  %1 = lazy.mul %0, %n : tensor<4xf32>
+  %2 = lazy.reshape %1 : tensor<4xf32> -> tensor<4x1xf32>
+  %3 = lazy.expand %2 : tensor<4x1xf32> -> tensor<4x8xf32>
+  %4 = lazy.sub %x, %3 : tensor<4x8xf32>
+  %5 = lazy.expand %z : tensor<4x1xf32> -> tensor<4x8xf32>
+  %6 = lazy.mul %4, %5 : tensor<4x8xf32>
+  %7 = lazy.add %y, %6 : tensor<4x8xf32>
+  %8 = lazy.reduce sum %7 axes = [1] : tensor<4x8xf32> -> tensor<4xf32>
+  func.return %8 : tensor<4xf32>
+}
+
+// -----
+
+// A sum of copies is a product, and reduces in a row are one.
+
+// CHECK-LABEL: func.func @copies(
+// CHECK-NOT:     lazy.expand
+// CHECK:         lazy.mul
+// CHECK-NEXT:    %[[R:.*]] = lazy.reduce sum %{{.*}} axes = [0]
+// CHECK-NEXT:    func.return %[[R]]
+func.func @copies(%x: tensor<4xf32>) -> tensor<f32> {
+  %0 = lazy.reshape %x : tensor<4xf32> -> tensor<4x1xf32>
+  %1 = lazy.expand %0 : tensor<4x1xf32> -> tensor<4x8xf32>
+  %2 = lazy.reduce sum %1 axes = [1] : tensor<4x8xf32> -> tensor<4xf32>
+  %3 = lazy.reduce sum %2 axes = [0] : tensor<4xf32> -> tensor<f32>
+  func.return %3 : tensor<f32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @in_a_row(
+// CHECK-NEXT:    %[[R:.*]] = lazy.reduce max %x axes = [0, 2] : tensor<4x6x8xf32> -> tensor<6xf32>
+// CHECK-NEXT:    func.return %[[R]]
+func.func @in_a_row(%x: tensor<4x6x8xf32>) -> tensor<6xf32> {
+  %0 = lazy.reduce max %x axes = [2] : tensor<4x6x8xf32> -> tensor<4x6xf32>
+  %1 = lazy.permute %0 permutation = [1, 0] : tensor<4x6xf32> -> tensor<6x4xf32>
+  %2 = lazy.reduce max %1 axes = [1] : tensor<6x4xf32> -> tensor<6xf32>
+  func.return %2 : tensor<6xf32>
+}
+
+// -----
+
+// Counting, as tinygrad writes it: a triangle of ones made by padding and reshaping, summed.
+
+// CHECK-LABEL: func.func @arange(
+// CHECK-NOT:     lazy.reduce
+// CHECK:         %[[I:.*]] = lazy.iota axis = 0 : tensor<6xi32>
+// CHECK-NOT:     lazy.reduce
+// CHECK:         func.return %[[I]]
+func.func @arange() -> tensor<6xi32> {
+  %0 = lazy.constant dense<1> : tensor<6xi32>
+  %1 = lazy.pad %0 low = [5] high = [0] interior = [0] value = 0 : i32 : tensor<6xi32> -> tensor<11xi32>
+  %2 = lazy.reshape %1 : tensor<11xi32> -> tensor<1x11xi32>
+  %3 = lazy.expand %2 : tensor<1x11xi32> -> tensor<7x11xi32>
+  %4 = lazy.reshape %3 : tensor<7x11xi32> -> tensor<77xi32>
+  %5 = lazy.slice %4 starts = [0] stops = [72] steps = [1] : tensor<77xi32> -> tensor<72xi32>
+  %6 = lazy.reshape %5 : tensor<72xi32> -> tensor<6x12xi32>
+  %7 = lazy.slice %6 starts = [0, 0] stops = [6, 6] steps = [1, 1] : tensor<6x12xi32> -> tensor<6x6xi32>
+  %8 = lazy.reduce sum %7 axes = [1] : tensor<6x6xi32> -> tensor<6xi32>
+  %9 = lazy.constant dense<-1> : tensor<6xi32>
+  %10 = lazy.add %8, %9 : tensor<6xi32>
+  func.return %10 : tensor<6xi32>
+}
+
+// -----
+
+// Views that undo each other vanish, also a concatenation that is sliced apart again.
+
+// CHECK-LABEL: func.func @views(
+// CHECK-NEXT:    func.return %x, %x
+func.func @views(%x: tensor<4x6xf32>, %y: tensor<2x6xf32>) -> (tensor<4x6xf32>, tensor<4x6xf32>) {
+  %0 = lazy.permute %x permutation = [1, 0] : tensor<4x6xf32> -> tensor<6x4xf32>
+  %1 = lazy.flip %0 axes = [0] : tensor<6x4xf32> -> tensor<6x4xf32>
+  %2 = lazy.permute %1 permutation = [1, 0] : tensor<6x4xf32> -> tensor<4x6xf32>
+  %3 = lazy.flip %2 axes = [1] : tensor<4x6xf32> -> tensor<4x6xf32>
+  %4 = lazy.concat %x, %y axis = 0 : tensor<4x6xf32>, tensor<2x6xf32> -> tensor<6x6xf32>
+  %5 = lazy.slice %4 starts = [0, 0] stops = [4, 6] steps = [1, 1] : tensor<6x6xf32> -> tensor<4x6xf32>
+  func.return %3, %5 : tensor<4x6xf32>, tensor<4x6xf32>
+}

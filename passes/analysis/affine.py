@@ -68,8 +68,14 @@ class Expr:
         return found
 
     def __str__(self) -> str:
-        parts = [_str_term(atom, factor) for atom, factor in self.terms]
-        return " + ".join([*parts, str(self.constant)] if self.constant or not parts else parts)
+        cached = self.__dict__.get("_str")
+        if cached is None:
+            parts = [_str_term(atom, factor) for atom, factor in self.terms]
+            if self.constant or not parts:
+                parts.append(str(self.constant))
+            cached = " + ".join(parts)
+            object.__setattr__(self, "_str", cached)
+        return cached
 
 
 def _str_term(atom: Atom, factor: int) -> str:
@@ -202,6 +208,11 @@ class Space:
     def new_index(self, bounds: Bounds) -> int:
         self.bounds.append(bounds)
         return len(self.bounds) - 1
+
+    def extent(self, number: int) -> int:
+        """How many values an index has."""
+        low, high = self.bounds[number]
+        return high - low + 1
 
     def bounds_of(self, expr: Expr) -> Bounds:
         """Bounds of an expression's values; exact where its atoms are independent."""

@@ -107,3 +107,25 @@ func.func @views(%x: tensor<4x6xf32>, %y: tensor<2x6xf32>) -> (tensor<4x6xf32>, 
   %5 = lazy.slice %4 starts = [0, 0] stops = [4, 6] steps = [1, 1] : tensor<6x6xf32> -> tensor<4x6xf32>
   func.return %3, %5 : tensor<4x6xf32>, tensor<4x6xf32>
 }
+
+// -----
+
+// A sum over a one-hot selection is a gather.
+
+// CHECK-LABEL: func.func @one_hot(
+// CHECK-NOT:     lazy.reduce
+// CHECK:         lazy.gather %{{.*}}, %{{.*}} axis = 1 : tensor<5x9xf32>, tensor<5x1xi32> -> tensor<5x1xf32>
+// CHECK-NOT:     lazy.reduce
+// CHECK:         func.return
+func.func @one_hot(%x: tensor<9xf32>, %i: tensor<5xi32>) -> tensor<5xf32> {
+  %0 = lazy.iota axis = 1 : tensor<5x9xi32>
+  %1 = lazy.reshape %i : tensor<5xi32> -> tensor<5x1xi32>
+  %2 = lazy.expand %1 : tensor<5x1xi32> -> tensor<5x9xi32>
+  %3 = lazy.compare eq %0, %2 : tensor<5x9xi32> -> tensor<5x9xi1>
+  %4 = lazy.reshape %x : tensor<9xf32> -> tensor<1x9xf32>
+  %5 = lazy.expand %4 : tensor<1x9xf32> -> tensor<5x9xf32>
+  %6 = lazy.constant dense<0.0> : tensor<5x9xf32>
+  %7 = lazy.select %3, %5, %6 : tensor<5x9xi1>, tensor<5x9xf32>
+  %8 = lazy.reduce sum %7 axes = [1] : tensor<5x9xf32> -> tensor<5xf32>
+  func.return %8 : tensor<5xf32>
+}

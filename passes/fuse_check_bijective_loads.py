@@ -33,7 +33,15 @@ class FuseCheckBijectiveLoadsPass(ModulePass):
       fuse.yield %t : tensor<4xf32>
     }
     ```
-    After: the same with `attributes {fuse.loads = [["early bijective"], ["late bijective"]]}`.
+    After:
+    ```mlir
+    %0 = fuse.group (%a = %x : tensor<4x8xf32>, %b = %y : tensor<4xf32>) -> tensor<4xf32>
+        attributes {fuse.loads = [["early bijective"], ["late bijective"]]} {
+      %s = lazy.reduce sum %a axes = [1] : tensor<4x8xf32> -> tensor<4xf32>
+      %t = lazy.add %s, %b : tensor<4xf32>
+      fuse.yield %t : tensor<4xf32>
+    }
+    ```
     """
 
     name = "fuse-check-bijective-loads"

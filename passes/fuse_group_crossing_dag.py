@@ -31,17 +31,41 @@ class FuseGroupCrossingDagPass(ModulePass):
     merge that saves more bytes is made first. All candidates of the whole program are weighed
     before the first is made, so the outcome does not depend on where they stand.
 
-    Before, with `sum_0` and `sum_3` reading `%x`, `sum_1` and `sum_2` a larger `%y`, `sum_2`
-    needing `sum_0` and `sum_3` needing `sum_1`:
+    Before: `sum_2` could join either of the others, but those two cannot be one.
     ```mlir
-    %0 = fuse.group "sum_0" (%a = %x : tensor<8x8xf32>) -> tensor<f32> {...}
-    %1 = fuse.group "sum_1" (%a = %y : tensor<8x8xf64>) -> tensor<f64> {...}
-    %2 = fuse.group "sum_2" (%a = %y : tensor<8x8xf64>, %b = %0 : tensor<f32>) -> ...
-    %3 = fuse.group "sum_3" (%a = %x : tensor<8x8xf32>, %b = %1 : tensor<f64>) -> ...
+    %0 = fuse.group "sum_0" (%a = %x : tensor<4x8xf32>, %b = %y : tensor<4x8xf32>)
+        -> tensor<4xf32> {
+      %e = lazy.add %a, %b : tensor<4x8xf32>
+      %s = lazy.reduce sum %e axes = [1] : tensor<4x8xf32> -> tensor<4xf32>
+      fuse.yield %s : tensor<4xf32>
+    }
+    %1 = fuse.group "sum_1" (%a = %x : tensor<4x8xf32>, %b = %z : tensor<4x8xf32>)
+        -> tensor<4xf32> {
+      %e = lazy.add %a, %b : tensor<4x8xf32>
+      %s = lazy.reduce sum %e axes = [1] : tensor<4x8xf32> -> tensor<4xf32>
+      fuse.yield %s : tensor<4xf32>
+    }
+    %2 = fuse.group "sum_2" (%a = %x : tensor<4x8xf32>) -> tensor<4xf32> {
+      %s = lazy.reduce sum %a axes = [1] : tensor<4x8xf32> -> tensor<4xf32>
+      fuse.yield %s : tensor<4xf32>
+    }
     ```
-    After, three kernels: `sum_1` and `sum_2` are one, and `sum_3` stays apart from `sum_0`, which
-    would now close a cycle.
-
+    After:
+    ```mlir
+    %1 = fuse.group "sum_1" (%a = %x : tensor<4x8xf32>, %b = %z : tensor<4x8xf32>)
+        -> tensor<4xf32> {
+      %e = lazy.add %a, %b : tensor<4x8xf32>
+      %s = lazy.reduce sum %e axes = [1] : tensor<4x8xf32> -> tensor<4xf32>
+      fuse.yield %s : tensor<4xf32>
+    }
+    %0, %2 = fuse.group "sum_0+1" (%a = %x : tensor<4x8xf32>, %b = %y : tensor<4x8xf32>)
+        -> tensor<4xf32>, tensor<4xf32> {
+      %e = lazy.add %a, %b : tensor<4x8xf32>
+      %s = lazy.reduce sum %e axes = [1] : tensor<4x8xf32> -> tensor<4xf32>
+      %t = lazy.reduce sum %a axes = [1] : tensor<4x8xf32> -> tensor<4xf32>
+      fuse.yield %s, %t : tensor<4xf32>, tensor<4xf32>
+    }
+    ```
     Remarks: `fuse.reduces-merged` (passed); `fuse.depends` and `fuse.closes-cycle` (missed), with
     the path.
     """

@@ -19,6 +19,7 @@ from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 from plait.dialects import lazy
 from plait.dialects.fuse import GroupOp
 from plait.dtypes import itemsize
+from plait.passes.analysis.access import Access, AccessKind, canonical
 from plait.passes.analysis.affine import ZERO, Expr, Space, index
 from plait.passes.analysis.index_maps import Condition, Point, Source, reshape, sources
 from plait.passes.fusion.cost import bytes_of
@@ -58,6 +59,9 @@ class Memo:
     def __init__(self) -> None:
         self._spaces = dict[Shape, Space]()
         self._sources = dict[tuple[Shape, Operation, Point], tuple[Source, ...]]()
+        self._accesses = dict[
+            tuple[Shape, Shape, Point, frozenset[Condition]], tuple[AccessKind, int]
+        ]()
 
     def space(self, shape: Shape) -> Space:
         """The space with these extents."""
@@ -71,6 +75,19 @@ class Memo:
         found = self._sources.get(key)
         if found is None:
             found = self._sources[key] = sources(op, point, self.space(shape))
+        return found
+
+    def access(
+        self, shape: Shape, value: SSAValue, point: Point, conditions: frozenset[Condition]
+    ) -> tuple[AccessKind, int]:
+        """How a buffer is read from a space, and how many elements of it."""
+        key = (shape, lazy.shape_of(value), point, conditions)
+        found = self._accesses.get(key)
+        if found is None:
+            kept = canonical(tuple(conditions), self.space(shape))
+            access = Access(value, shape, point, kept or ())
+            elements = 0 if kept is None else access.distinct_elements
+            found = self._accesses[key] = (access.kind, elements)
         return found
 
 
@@ -286,32 +303,16 @@ class _Walk:
         assert isinstance(group, GroupOp)
         buffer = group.inputs[argument.index]
         extents = lazy.shape_of(buffer)
-        position = self.space.linearize(point, extents)
-        size = prod(extents)
-        where = Where(position, conditions)
-        axes = position.indices()
-        extent = [e if k in axes else 1 for k, e in enumerate(self.shape)]
-        touched = size if irregular else min(size, prod(extent))
-        access = "irregular" if irregular else self._access(where, size, late)
+        where = Where(self.space.linearize(point, extents), conditions)
+        if irregular:
+            kind, touched = AccessKind.IRREGULAR, prod(extents)
+        else:
+            kind, touched = self.memo.access(self._space_of(late), buffer, point, conditions)
         element = itemsize(lazy.element_type_of(buffer))
-        self.loads.append(Load(buffer, late, access, where, touched * element))
+        self.loads.append(Load(buffer, late, kind.value, where, touched * element))
 
-    def _access(self, where: Where, size: int, late: bool) -> str:
-        """One to one where every axis moves the position, and by steps that do not overlap."""
-        assert where.position is not None
-        axes = [axis for axis, extent in enumerate(self.shape) if extent != 1]
-        if late:
-            axes = [axis for axis in axes if axis not in self.reduced]
-        factors = dict(where.position.terms)
-        linear = all(isinstance(atom, int) for atom in factors)
-        if not linear:
-            whole = where.position.indices() == set(axes)
-            return "injective" if whole and not where.conditions else "broadcast"
-        steps = sorted((abs(factors.get(axis, 0)), self.shape[axis]) for axis in axes)
-        reach = 1
-        for step, extent in steps:
-            if step < reach:
-                return "broadcast"
-            reach = step * (extent - 1) + reach
-        onto = size == prod(extent for _, extent in steps)
-        return "bijective" if onto and not where.conditions else "injective"
+    def _space_of(self, late: bool) -> Shape:
+        """The extents of the points: a late value has one for all of the reduced axes."""
+        if not late:
+            return self.shape
+        return tuple(1 if axis in self.reduced else e for axis, e in enumerate(self.shape))

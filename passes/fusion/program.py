@@ -37,35 +37,6 @@ class Role(Enum):
     """Ordered along an axis: scan, scatter. Its result is stored as it is."""
 
 
-_COSTLY = (
-    lazy.ExpOp,
-    lazy.Exp2Op,
-    lazy.LogOp,
-    lazy.Log2Op,
-    lazy.SinOp,
-    lazy.CosOp,
-    lazy.TanOp,
-    lazy.TanhOp,
-    lazy.ErfOp,
-    lazy.SigmoidOp,
-    lazy.PowOp,
-    lazy.Atan2Op,
-)
-_MIDDLING = (lazy.SqrtOp, lazy.RsqrtOp, lazy.ReciprocalOp, lazy.DivOp, lazy.RemOp)
-_FREE = (lazy.CastOp, lazy.BitcastOp)
-
-
-def work_of(op: Operation) -> int:
-    """Instructions per element, roughly, on a machine where an addition is one."""
-    if isinstance(op, lazy.RngBitsOp):
-        return 100
-    if isinstance(op, _COSTLY):
-        return 16
-    if isinstance(op, _MIDDLING):
-        return 6
-    return 1 if isinstance(op, lazy.ElementwiseOp) and not isinstance(op, _FREE) else 0
-
-
 def role_of(op: Operation) -> Role:
     """The role of an operation; raises a diagnostic for one that is not of ``lazy``."""
     match op:

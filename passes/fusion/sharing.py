@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from plait.dialects import lazy
-from plait.passes.fusion.program import Program, Role, work_of
+from plait.passes.analysis.work import work_of
+from plait.passes.fusion.program import Program, Role
 from plait.passes.fusion.stores import (
     MAX_BUFFERS,
     MAX_REPEATED_BUFFERS,

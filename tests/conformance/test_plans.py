@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from graphs import Graph, cases, large
+from numpy.typing import NDArray
 from test_import import SMALL, name
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
+from plait.dialects import lazy
 from plait.dialects.fuse import GroupOp
 from plait.dtypes import numpy_dtype
 from plait.frontend.uop_graph import import_graph
@@ -84,12 +89,13 @@ def test_plans_a_training_step(graph: Graph) -> None:
 def test_plans_keep_the_meaning(graph: Graph, pipeline: str) -> None:
     program = import_graph(graph.nodes, graph.outputs).module
     function = program.body.block.first_op
+    assert isinstance(function, FuncOp)
     random = np.random.default_rng(0)
-    arrays = list[np.ndarray]()
-    for argument in function.body.block.args:  # pyright: ignore
-        type = argument.type
-        values = random.integers(0, 3, type.get_shape()) + random.random(type.get_shape())
-        arrays.append(values.astype(numpy_dtype(type.element_type)))
+    arrays = list[NDArray[Any]]()
+    for argument in function.body.block.args:
+        shape = lazy.shape_of(argument)
+        values = random.integers(0, 3, shape) + random.random(shape)
+        arrays.append(values.astype(numpy_dtype(lazy.element_type_of(argument))))
     with np.errstate(all="ignore"):
         before = run_module(program, arrays, float64=True)
         after = run_module(planned(graph, pipeline), arrays, float64=True)

@@ -14,6 +14,7 @@ from xdsl.passes import ModulePass
 from plait.dialects import lazy
 from plait.dialects.fuse import GroupOp, YieldOp
 from plait.passes import remarks
+from plait.passes.analysis.blocks import only_block
 from plait.passes.fusion.baseline import choose_stores
 from plait.passes.fusion.program import Program, Role
 from plait.passes.fusion.stores import Stores
@@ -56,7 +57,7 @@ class FuseFormGroupsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in op.ops:
             if isinstance(function, FuncOp) and not function.is_declaration:
-                if any(isinstance(inner, GroupOp) for inner in function.body.block.ops):
+                if any(isinstance(inner, GroupOp) for inner in only_block(function).ops):
                     continue
                 program = Program.read(function)
                 _Former(program, choose_stores(program)).form()
@@ -71,7 +72,7 @@ class _Former:
 
     def form(self) -> None:
         program = self.program
-        block = program.function.body.block
+        block = only_block(program.function)
         old = list(block.ops)
         terminator = block.last_op
         assert isinstance(terminator, ReturnOp)

@@ -13,6 +13,7 @@ from xdsl.passes import ModulePass
 
 from plait.dialects import lazy
 from plait.passes import remarks
+from plait.passes.analysis.blocks import only_block
 from plait.passes.simplify.builder import Builder, key_of
 from plait.passes.simplify.centred import vanish_centred_sum
 from plait.passes.simplify.counting import count_mask
@@ -85,7 +86,7 @@ class LazySimplifyPass(ModulePass):
 
 def simplify(function: FuncOp) -> None:
     """Simplifies one function of one block."""
-    block = function.body.block
+    block = only_block(function)
     build = Builder(block)
     for op in list(block.ops):
         if isinstance(op, lazy.LazyOp):
@@ -157,7 +158,7 @@ def _constant(value: Attribute, type: Attribute, build: Builder) -> SSAValue | N
 
 
 def _erase_dead(function: FuncOp) -> None:
-    for op in reversed(list(function.body.block.ops)):
+    for op in reversed(list(only_block(function).ops)):
         if isinstance(op, lazy.LazyOp) and not any(result.uses for result in op.results):
             op.detach()
             op.erase()

@@ -10,6 +10,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from plait.dialects.fuse import GroupOp, YieldOp
+from plait.passes.analysis.blocks import only_block
 from plait.passes.fusion.graph import GroupGraph
 from plait.passes.simplify.builder import Key, key_of
 
@@ -25,7 +26,7 @@ class Plan:
     @staticmethod
     def read(function: FuncOp) -> Plan:
         """Reads the groups of a function of one block."""
-        groups = [op for op in function.body.block.ops if isinstance(op, GroupOp)]
+        groups = [op for op in only_block(function).ops if isinstance(op, GroupOp)]
         number: dict[Operation, int] = {group: k for k, group in enumerate(groups)}
         edges = [
             (number[value.owner], target)
@@ -55,7 +56,7 @@ class Plan:
         clusters = self.clusters()
         if len(clusters) == len(self.groups):
             return False
-        block = self.function.body.block
+        block = only_block(self.function)
         first = self.groups[0]
         anchor = first.prev_op
         late = _between(block, first)
@@ -83,7 +84,7 @@ def functions_with_groups(module: ModuleOp) -> list[FuncOp]:
         for op in module.ops
         if isinstance(op, FuncOp)
         and not op.is_declaration
-        and any(isinstance(inner, GroupOp) for inner in op.body.block.ops)
+        and any(isinstance(inner, GroupOp) for block in op.body.blocks for inner in block.ops)
     ]
 
 

@@ -17,6 +17,7 @@ from xdsl.utils.exceptions import DiagnosticException
 
 from plait.dialects import lazy
 from plait.dtypes import itemsize
+from plait.passes.analysis.blocks import only_block
 from plait.passes.analysis.constants import splat_scalar
 
 
@@ -61,7 +62,8 @@ def role_of(op: Operation) -> Role:
 
 def _size(value: SSAValue) -> int:
     type = value.type
-    assert isinstance(type, TensorType)
+    if not isinstance(type, TensorType):
+        raise DiagnosticException(f"fuse-form-groups plans tensors, found a value of type {type}")
     return prod(type.get_shape())
 
 
@@ -87,7 +89,7 @@ class Program:
     @staticmethod
     def read(function: FuncOp) -> Program:
         """Numbers a function of one block."""
-        block = function.body.block
+        block = only_block(function)
         terminator = block.last_op
         if not isinstance(terminator, ReturnOp):
             raise DiagnosticException("fuse-form-groups expects a function that ends in a return")

@@ -7,11 +7,16 @@ from collections.abc import Callable
 import pytest
 from build import Program, T, plan
 from programs import module
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
+from xdsl.context import Context
+from xdsl.dialects.builtin import Builtin, ModuleOp
+from xdsl.dialects.cf import Cf
+from xdsl.dialects.func import Func, FuncOp
+from xdsl.parser import Parser
+from xdsl.utils.exceptions import DiagnosticException
 
 from plait.dialects import lazy
 from plait.dialects.fuse import GroupOp
+from plait.dialects.lazy import Lazy
 from plait.passes.fuse_form_groups import FuseFormGroupsPass
 
 
@@ -123,3 +128,32 @@ def test_a_deep_program_needs_no_recursion() -> None:
 
     (group,) = plan(built(build), FuseFormGroupsPass())[0]
     assert isinstance(group, GroupOp)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (
+            "func.func @f(%x: index) -> index {\nfunc.return %x : index\n}",
+            "found a value of type index",
+        ),
+        (
+            "func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {\n"
+            "%y = builtin.unrealized_conversion_cast %x : tensor<4xf32> to tensor<4xf32>\n"
+            "func.return %y : tensor<4xf32>\n}",
+            "found 'builtin.unrealized_conversion_cast'",
+        ),
+        (
+            "func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {\n"
+            '"cf.br"() [^bb1] : () -> ()\n^bb1:\nfunc.return %x : tensor<4xf32>\n}',
+            "functions of one block: '@f' has 2",
+        ),
+    ],
+)
+def test_what_it_cannot_plan_is_a_diagnostic(body: str, message: str) -> None:
+    context = Context()
+    for dialect in (Builtin, Func, Cf, Lazy):
+        context.load_dialect(dialect)
+    program = Parser(context, body).parse_module()
+    with pytest.raises(DiagnosticException, match=message):
+        FuseFormGroupsPass().apply(context, program)

@@ -114,4 +114,6 @@ def splat_value(value: SSAValue) -> Scalar | None:
     if not isinstance(op, lazy.ConstantOp):
         return None
     number = splat_scalar(op.value)
+    if number is None:
+        return None
     return bool(number) if lazy.element_type_of(op.result) == i1 else number

@@ -13,9 +13,10 @@ from xdsl.interpreter import Interpreter
 from xdsl.interpreters.func import FuncFunctions
 from xdsl.ir import Attribute
 
+from plait.dialects.lazy_numpy import Numbers
 from plait.dtypes import Array, is_float, name_of_type, numpy_dtype
 from plait.errors import PlaitError
-from plait.runtime.interpret_lazy import FuseFunctions, LazyFunctions, Numbers
+from plait.runtime.interpret_lazy import FuseFunctions, LazyFunctions
 
 
 def run_module(

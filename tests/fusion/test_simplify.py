@@ -127,3 +127,14 @@ def test_integers_reassociate_and_floats_do_not() -> None:
     module = p.module(n + one + one, x + 1.0 + 1.0)
     assert ops(module).count("lazy.add") == 4
     assert simplified(module).count("lazy.add") == 3
+
+
+def test_mixed_mask_is_not_a_splat() -> None:
+    """A constant mask that is neither all true nor all false chooses element by element."""
+    from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType, i1
+
+    from plait.dialects import lazy
+    from plait.passes.simplify.builder import splat_value
+
+    mask = DenseIntOrFPElementsAttr.from_list(TensorType(i1, [4]), [False, True, False, False])
+    assert splat_value(lazy.ConstantOp(mask).result) is None

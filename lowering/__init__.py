@@ -1,0 +1,27 @@
+"""The lowerings, level to level and to text, by name; each is loaded when it is first used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+
+from xdsl.utils.target import Target
+
+from plait.passes import PassFactory, factories
+
+_PASSES = ("convert-fuse-to-nest", "convert-nest-to-gpu", "convert-nest-to-loops")
+_TARGETS = {"cuda": "CudaTarget", "llvm": "LLVMTarget"}
+
+
+def get_all_passes() -> dict[str, PassFactory]:
+    """A factory for each lowering pass."""
+    return factories("plait.lowering", _PASSES)
+
+
+def get_all_targets() -> dict[str, Callable[[], type[Target]]]:
+    """A factory for each target."""
+
+    def factory(name: str, cls: str) -> Callable[[], type[Target]]:
+        return lambda: getattr(import_module(f"plait.lowering.target_{name}"), cls)
+
+    return {name: factory(name, cls) for name, cls in _TARGETS.items()}

@@ -1,0 +1,328 @@
+"""``plait-opt``: xDSL's modular optimizer driver with plait's dialects, passes and targets."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Sequence
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass, PassPipeline
+from xdsl.printer import Printer
+from xdsl.universe import Universe
+from xdsl.utils.arg_spec import parse_pipeline
+from xdsl.utils.exceptions import (
+    ArgSpecParseError,
+    DiagnosticException,
+    ParseError,
+    VerifyException,
+)
+from xdsl.xdsl_opt_main import xDSLOptMain
+
+from plait.errors import PlaitError
+from plait.passes import remarks
+from plait.passes.pipelines import PIPELINES
+from plait.tools.diagnostics import (
+    Diagnostic,
+    LocatingParser,
+    failing_operation,
+    of_parse_error,
+    place_of,
+)
+from plait.tools.expected import expectations, mismatches
+
+
+def suggestion(name: str, known: Sequence[str]) -> str:
+    """`; did you mean 'x'?` for the nearest known name, or nothing."""
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"; did you mean '{near[0]}'?" if near else ""
+
+
+class PlaitOptMain(xDSLOptMain):
+    """The driver. What ``--load`` defines is given before options are parsed."""
+
+    loaded: Sequence[Universe] = ()
+
+    # What is available
+
+    def universes(self) -> list[Universe]:
+        from plait.universe import PLAIT_UNIVERSE
+
+        return [PLAIT_UNIVERSE, *type(self).loaded]
+
+    def register_all_dialects(self) -> None:
+        super().register_all_dialects()
+        known = set(self.ctx.registered_dialect_names)
+        for universe in self.universes():
+            for name, factory in universe.all_dialects.items():
+                if name not in known:
+                    self.ctx.register_dialect(name, factory)
+
+    def register_all_passes(self) -> None:
+        super().register_all_passes()
+        for universe in self.universes():
+            self.available_passes.update(universe.all_passes)
+
+    def register_all_targets(self) -> None:
+        from plait.lowering import get_all_targets
+
+        super().register_all_targets()
+        for universe in self.universes():
+            self.available_targets.update(universe.all_targets)
+        self.available_targets.update(get_all_targets())
+
+    def register_all_arguments(self, arg_parser: argparse.ArgumentParser) -> None:
+        super().register_all_arguments(arg_parser)
+        arg_parser.prog = "plait-opt"
+        flag: dict[str, Any] = {"default": False, "action": "store_true"}
+        add = arg_parser.add_argument
+        add("--mlir-print-op-generic", dest="print_op_generic", **flag)
+        add("--print-ir-after-all", help="print the IR after each pass, to stderr", **flag)
+        add("--print-ir-before-all", help="print the IR before each pass, to stderr", **flag)
+        add("--print-ir-after", metavar="PASS", help="print the IR after one pass, to stderr")
+        add("--timing", help="print the time each pass takes, to stderr", **flag)
+        add("--list-passes", help="print every pass with what it does", **flag)
+        add("--remarks", metavar="REGEX", help="print remarks whose id matches, to stderr")
+        add("--remarks-filter", choices=["passed", "missed", "analysis"], help="one kind only")
+        add("--remarks-output-file", metavar="FILE", help="write remarks as .yaml or .json")
+        add("--debug", help="show the traceback of an error", **flag)
+        add("--pipeline", help=f"a named pipeline: {', '.join(PIPELINES)}; as a pass in its place")
+        add("--load", metavar="FILE.py", help="load passes from a file; may be repeated")
+
+    # The pipeline
+
+    def setup_pipeline(self) -> None:
+        try:
+            specs = list(parse_pipeline(self.args.passes))
+        except ArgSpecParseError as error:
+            raise PlaitError(str(error)) from None
+        passes: list[ModulePass] = []
+        for spec in specs:
+            if spec.name not in self.available_passes:
+                near = suggestion(spec.name, list(self.available_passes))
+                raise PlaitError(f"unknown pass '{spec.name}'{near}")
+            try:
+                passes.append(self.available_passes[spec.name]().from_pass_spec(spec))
+            except (ValueError, TypeError) as error:
+                raise PlaitError(f"pass '{spec.name}': {error}") from None
+        self.timings: list[tuple[str, float]] = []
+        self.started = time.perf_counter()
+        self.pipeline = PassPipeline(tuple(passes), self.between_passes)
+
+    def between_passes(
+        self, previous: ModulePass | None, module: ModuleOp, following: ModulePass | None
+    ) -> None:
+        now = time.perf_counter()
+        if previous is not None:
+            self.timings.append((previous.name, now - self.started))
+            if self.args.print_ir_after_all or self.args.print_ir_after == previous.name:
+                self.print_ir(f"IR after {previous.name}", module)
+        if not self.args.disable_verify:
+            module.verify()
+        if following is not None and self.args.print_ir_before_all:
+            self.print_ir(f"IR before {following.name}", module)
+        self.started = time.perf_counter()
+
+    def print_ir(self, title: str, module: ModuleOp) -> None:
+        text = StringIO()
+        Printer(text).print_op(module)
+        print(f"// -----// {title} //----- //\n{text.getvalue()}\n", file=sys.stderr)
+
+    # Running
+
+    def run_all(self) -> int:
+        """Processes every piece of the input; 0 if all went well."""
+        if self.args.list_passes:
+            self.list_passes()
+            return 0
+        name = self.args.input_file or "-"
+        if name.endswith(".py"):
+            raise PlaitError(f"{name}: plait-opt takes IR; `plait run` takes Python programs")
+        text = read_text(name)
+        pieces = (
+            re.split(r"^// -----.*$", text, flags=re.M) if self.args.split_input_file else [text]
+        )
+        outputs: list[str] = []
+        failed = False
+        line = 1
+        with remarks.collect() as found:
+            for piece in pieces:
+                output, complaints = self.process(piece, name, line, found)
+                line += piece.count("\n")
+                for complaint in complaints:
+                    print(complaint, file=sys.stderr)
+                failed = failed or bool(complaints)
+                outputs.append(output)
+        self.finish(found)
+        if not failed or self.args.verify_diagnostics or any(outputs):
+            self.write("// -----\n".join(outputs))
+        return int(failed)
+
+    def process(
+        self, text: str, name: str, first_line: int, found: list[remarks.Remark]
+    ) -> tuple[str, list[str]]:
+        """The output of one piece, and what to complain about."""
+        file = "<stdin>" if name == "-" else name
+        start = len(found)
+        output, produced = self.diagnosed(text, file, first_line)
+        if not self.args.verify_diagnostics:
+            return output, [d.show(text, first_line, file) for d in produced]
+        produced += [
+            Diagnostic("remark", str(remark).removeprefix("remark: ")) for remark in found[start:]
+        ]
+        return output, mismatches(expectations(text, first_line), produced, file)
+
+    def diagnosed(self, text: str, file: str, first_line: int) -> tuple[str, list[Diagnostic]]:
+        """Parses, runs the passes and prints; an error becomes a diagnostic."""
+        parser = LocatingParser(self.ctx, text, file, first_line)
+        module: ModuleOp | None = None
+        try:
+            module = parser.parse_module(not self.args.no_implicit_module)
+            self.apply_passes(module)
+            return self.output_resulting_program(module), []
+        except ParseError as error:
+            return "", [of_parse_error(error, parser)]
+        except VerifyException as error:
+            culprit = failing_operation(module) if module is not None else None
+            name = f"'{culprit.name}': " if culprit is not None else ""
+            message = " ".join(str(error).split("\n")[0].split())
+            return "", [Diagnostic("error", name + message, place_of(culprit))]
+        except DiagnosticException as error:
+            place = place_of(getattr(error, "operation", None))
+            return "", [Diagnostic("error", " ".join(str(error).split("\n")[0].split()), place)]
+        except RecursionError:
+            return "", [Diagnostic("error", "regions are nested too deeply")]
+
+    def finish(self, found: list[remarks.Remark]) -> None:
+        """What comes after the output: remarks and timings."""
+        wanted = [r for r in found if self.args.remarks_filter in (None, r.kind)]
+        if self.args.remarks is not None:
+            for remark in wanted:
+                if re.search(self.args.remarks, remark.id):
+                    print(remark, file=sys.stderr)
+        if self.args.remarks_output_file:
+            from plait.tools.remark_files import write_remarks
+
+            write_remarks(wanted, Path(self.args.remarks_output_file))
+        if self.args.timing:
+            for name, seconds in self.timings:
+                print(f"{seconds * 1e3:10.2f} ms  {name}", file=sys.stderr)
+
+    def write(self, text: str) -> None:
+        if not self.args.output_file or self.args.output_file == "-":
+            sys.stdout.write(text)
+            sys.stdout.flush()
+            return
+        from plait.tools.remark_files import write_atomically
+
+        write_atomically(Path(self.args.output_file), text)
+
+    def list_passes(self) -> None:
+        for name in sorted(self.available_passes):
+            if name.split("-")[0] in ("lazy", "fuse", "nest", "convert"):
+                documentation = self.available_passes[name]().__doc__ or ""
+                print(f"{name:32} {documentation.strip().splitlines()[0] if documentation else ''}")
+
+
+def read_text(name: str) -> str:
+    """The text of a file, or of standard input for ``-``; errors are one line."""
+    try:
+        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise PlaitError(f"{name}: cannot read: {reason}") from None
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise PlaitError(f"{name}: not UTF-8 text: byte {error.start} does not decode") from None
+
+
+def arranged(args: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Options with passes given as flags and pipelines by name gathered into one ``-p``, in order;
+    and the files to load."""
+    from plait.lowering import get_all_passes as lowerings
+    from plait.passes import get_all_passes as passes
+
+    names = {*passes(), *lowerings(), "canonicalize", "cse"}
+    rest: list[str] = []
+    pipeline: list[str] = []
+    loads: list[str] = []
+    queue = list(args)
+    while queue:
+        arg = queue.pop(0)
+        flag, equals, value = arg.partition("=")
+
+        def taken(equals: str = equals, value: str = value, flag: str = flag) -> str:
+            if equals:
+                return value
+            if not queue:
+                raise PlaitError(f"option {flag} needs a value")
+            return queue.pop(0)
+
+        if flag in ("-p", "--passes"):
+            pipeline.append(taken())
+        elif flag == "--pipeline":
+            name = taken()
+            if name not in PIPELINES:
+                raise PlaitError(
+                    f"unknown pipeline '{name}': expected one of {', '.join(PIPELINES)}"
+                    f"{suggestion(name, list(PIPELINES))}"
+                )
+            pipeline.extend(PIPELINES[name])
+        elif flag == "--load":
+            loads.append(taken())
+        elif flag.startswith("--") and flag[2:] in names:
+            options = ",".join(value.split()) if equals else ""
+            pipeline.append(f"{flag[2:]}{{{options}}}" if options else flag[2:])
+        else:
+            rest.append("--remarks=" if arg == "--remarks" else arg)
+    if pipeline:
+        rest += ["-p", ",".join(pipeline)]
+    return rest, loads
+
+
+def guarded(run: Callable[[], int], debug: bool) -> int:
+    """Runs a command; mistakes of the user become one line, not a traceback."""
+    try:
+        return run()
+    except PlaitError as error:
+        if debug:
+            raise
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - replaces the closed stream to the end
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """The command ``plait-opt``; returns its exit status."""
+    given = list(sys.argv[1:] if args is None else args)
+    debug = "--debug" in given or bool(os.environ.get("PLAIT_DEBUG"))
+
+    def run() -> int:
+        rest, loads = arranged(given)
+        cls = PlaitOptMain
+        if loads:
+            from plait.tools.loading import load
+
+            cls = type("LoadedOptMain", (PlaitOptMain,), {"loaded": load(loads)})
+        return cls(args=rest).run_all()
+
+    return guarded(run, debug)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
+
+
+__all__ = ["PlaitOptMain", "guarded", "main", "read_text", "suggestion"]

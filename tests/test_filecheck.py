@@ -1,0 +1,43 @@
+"""Every FileCheck test, in this process; and a check of the checks."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from filecheck_runner import run, run_lines
+
+FOLDER = Path(__file__).parent.parent / "filecheck"
+FILES = sorted(FOLDER.rglob("*.mlir"))
+CASES = [(path, line) for path in FILES for line in run_lines(path)]
+
+
+def name(value: object) -> str:
+    return str(value.relative_to(FOLDER)) if isinstance(value, Path) else ""
+
+
+@pytest.mark.parametrize(("path", "line"), CASES, ids=name)
+def test_filecheck(path: Path, line: str) -> None:
+    result = run(line, path)
+    assert result.status == 0, f"{line}\n{result.err or result.out}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=name)
+def test_every_file_checks_something(path: Path) -> None:
+    lines = run_lines(path)
+    assert lines, "a test without a RUN line"
+    checks = re.search(r"^\s*//\s*[A-Z0-9_-]*CHECK", path.read_text(), re.M)
+    if checks:
+        assert any("filecheck" in line for line in lines), "CHECK lines that nothing reads"
+    else:
+        assert any("--verify-diagnostics" in line for line in lines), "a test that checks nothing"
+
+
+@pytest.mark.parametrize(
+    ("path", "line"), [c for c in CASES if "--verify-diagnostics" in c[1]], ids=name
+)
+def test_diagnostics_are_needed(path: Path, line: str) -> None:
+    """Without its expectations a test of diagnostics fails."""
+    source = re.sub(r"//\s*expected-\w+.*", "", path.read_text())
+    assert run(line, path, source).status != 0

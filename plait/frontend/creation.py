@@ -1,0 +1,134 @@
+"""Tensors from nothing: inputs, data, constants, counts, random numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from plait.dialects import lazy
+from plait.dtypes import Array, numpy_dtype, type_of_name
+from plait.errors import PlaitError
+from plait.frontend.movement import flat
+from plait.frontend.node import Scalar, element_of
+from plait.frontend.tensor import Tensor
+
+_UI32 = type_of_name("uint32")
+
+
+def empty(
+    *shape: Any, dtype: Any = "float32", name: str | None = None, donated: bool = False
+) -> Tensor:
+    """An input without data: it is given when the program runs. A donated one may be updated in
+    place, see :func:`assign`."""
+    extents = flat(shape)
+    if any(not isinstance(extent, int) or extent < 0 for extent in extents):  # pyright: ignore
+        raise PlaitError(f"expected extents of 0 or more, found {extents}")
+    tensor = Tensor(None, (), extents, element_of(dtype))
+    tensor.name, tensor.donated = name, donated
+    return tensor
+
+
+def tensor(data: Any, dtype: Any = None, name: str | None = None, donated: bool = False) -> Tensor:
+    """An input with data: a numpy array, a number or nested lists (floats become float32)."""
+    array = np.asarray(data)
+    if dtype is None and not isinstance(data, np.ndarray) and array.dtype == np.float64:
+        array = array.astype(np.float32)
+    element = element_of(array.dtype if dtype is None else dtype)
+    made = Tensor(None, (), array.shape, element)
+    made.array = np.ascontiguousarray(array.astype(numpy_dtype(element))).reshape(array.shape)
+    made.name, made.donated = name, donated
+    return made
+
+
+def assign(target: Tensor, value: Tensor) -> Tensor:
+    """``value`` as the new contents of the donated input ``target``; return it as an output."""
+    if target.op is not None or not target.donated:
+        raise PlaitError("assign needs an input made with donated=True as its target")
+    if target.shape != value.shape or target.element != value.element:
+        raise PlaitError(
+            f"cannot assign {value.dtype} of shape {value.shape} to {target.dtype} of shape "
+            f"{target.shape}"
+        )
+    result = Tensor(value.op, value.sources, value.shape, value.element, value.properties)
+    result.array, result.name = value.array, value.name
+    if value.op is None:
+        result = value.contiguous()
+    result.alias_of = target
+    return result
+
+
+def full(*shape: Any, value: Scalar = 0, dtype: Any = "float32") -> Tensor:
+    """One value everywhere."""
+    return Tensor.constant(value, element_of(dtype), flat(shape))
+
+
+def zeros(*shape: Any, dtype: Any = "float32") -> Tensor:
+    return full(*shape, value=0, dtype=dtype)
+
+
+def ones(*shape: Any, dtype: Any = "float32") -> Tensor:
+    return full(*shape, value=1, dtype=dtype)
+
+
+def arange(start: int, stop: int | None = None, step: int = 1, dtype: Any = "int64") -> Tensor:
+    """Counts from ``start`` (0 if only one number is given) to before ``stop``."""
+    start, stop = (0, start) if stop is None else (start, stop)
+    count = max(math.ceil((stop - start) / step), 0)
+    counted = Tensor.counting(0, element_of(dtype), (count,))
+    scaled = counted * step if step != 1 else counted
+    return scaled + start if start else scaled
+
+
+def linspace(start: float, stop: float, count: int, dtype: Any = "float32") -> Tensor:
+    """``count`` numbers at equal distances, both ends included."""
+    step = (stop - start) / max(count - 1, 1)
+    return Tensor.counting(0, element_of(dtype), (count,)) * step + start
+
+
+def eye(rows: int, columns: int | None = None, dtype: Any = "float32") -> Tensor:
+    """Ones on the diagonal."""
+    shape = (rows, rows if columns is None else columns)
+    i64 = type_of_name("int64")
+    on = Tensor.counting(0, i64, shape) == Tensor.counting(1, i64, shape)
+    return on.cast(dtype)
+
+
+def key_of(seed: int | Tensor) -> Tensor:
+    """A random key: two words, from a seed of up to 64 bits, or a tensor of them as it is."""
+    if isinstance(seed, Tensor):
+        return seed
+    words = np.array([seed & 0xFFFFFFFF, (seed >> 32) & 0xFFFFFFFF], dtype=np.uint32)
+    return Tensor.literal(words, _UI32)
+
+
+def random_bits(*shape: Any, key: int | Tensor) -> Tensor:
+    """Uniform random words, a function of the key alone."""
+    source = key_of(key)
+    return source.make(lazy.RngBitsOp, [source], flat(shape), _UI32)
+
+
+def rand(*shape: Any, key: int | Tensor, dtype: Any = "float32") -> Tensor:
+    """Uniform in [0, 1), 24 bits each."""
+    bits = random_bits(*shape, key=key) >> 8
+    return (bits.cast("float32") * 2.0**-24).cast(dtype)
+
+
+def randn(*shape: Any, key: int | Tensor, dtype: Any = "float32") -> Tensor:
+    """Standard normal, by Box and Muller (1958)."""
+    extents = flat(shape)
+    pair = rand((2, *extents), key=key)
+    first, second = (pair.narrow(0, k, 1).reshape(extents) for k in (0, 1))
+    radius = ((1 - first).log() * -2.0).sqrt()
+    return (radius * (second * (2 * math.pi)).cos()).cast(dtype)
+
+
+def randint(low: int, high: int, shape: Any, key: int | Tensor, dtype: Any = "int64") -> Tensor:
+    """Uniform integers from ``low`` to before ``high``."""
+    return (rand(shape, key=key) * float(high - low)).floor().cast(dtype) + low
+
+
+def data_of(inputs: list[Tensor]) -> list[Array | None]:
+    """The data of inputs, None where there is none."""
+    return [tensor.array for tensor in inputs]

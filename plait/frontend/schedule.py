@@ -1,0 +1,136 @@
+"""``plait.schedule``: tensors to a plan that can be read, reported and run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+
+from plait.dtypes import Array
+from plait.errors import PlaitError
+from plait.frontend.tensor import Tensor
+from plait.frontend.trace import build_module
+from plait.runtime import driver
+
+
+class Asm:
+    """The text of a plan at a level: ``lazy fuse nest gpu loops cuda llvm``."""
+
+    def __init__(self, plan: Plan):
+        self._plan = plan
+
+    def __getitem__(self, level: str) -> str:
+        plan = self._plan
+        makers: dict[str, Callable[[], str]] = {
+            "lazy": lambda: str(plan.program),
+            "fuse": lambda: str(plan.module),
+            "nest": lambda: str(driver.lowered(plan.module, "nest", plan.target)),
+            "gpu": lambda: str(driver.lowered(plan.module, "gpu", plan.target or "cuda:sm_80")),
+            "loops": lambda: str(driver.lowered(plan.module, "loops", plan.target)),
+            "cuda": lambda: driver.cuda_text(plan.module, plan.target or "cuda:sm_80"),
+            "llvm": lambda: driver.llvm_text(plan.module),
+        }
+        if level not in makers:
+            raise PlaitError(f"unknown level '{level}': expected one of {', '.join(makers)}")
+        return makers[level]()
+
+
+class Plan:
+    """A kernel plan of a program, its costs, its code at every level, and its results."""
+
+    def __init__(
+        self,
+        program: ModuleOp,
+        inputs: Sequence[Tensor],
+        pipeline: str = "default",
+        target: str | None = None,
+    ):
+        self.program = program
+        """The program, level 1."""
+        self.inputs = list(inputs)
+        """The tensor of each argument."""
+        self.target = target
+        self.module = driver.planned(program, pipeline, target)
+        """The plan, level 2."""
+        self._compiled: dict[str, driver.Runnable] = {}
+
+    @cached_property
+    def _report(self) -> dict[str, Any]:
+        from plait.passes.analysis.counts import report
+
+        return report(self.module, self.target) if self.target else report(self.module)
+
+    def report(self) -> dict[str, Any]:
+        """Kernels, bytes and modelled time: the keys of ``plait report --json``."""
+        return self._report
+
+    @property
+    def kernels(self) -> list[dict[str, Any]]:
+        """What each kernel does and costs."""
+        return self.report()["detail"]
+
+    @property
+    def asm(self) -> Asm:
+        """The text at each level."""
+        return Asm(self)
+
+    def run(self, *arrays: Any, backend: str = "cpu") -> list[Array]:
+        """The outputs, computed from the data of the inputs, or from ``arrays`` for those without
+        data, in order. With an array for every input, all of them are taken from ``arrays``."""
+        if backend not in self._compiled:
+            self._compiled[backend] = driver.compiled(self.module, backend, self.target)
+        return self._compiled[backend].run(*self.arguments(arrays))
+
+    def arguments(self, arrays: Sequence[Any]) -> list[Array]:
+        """An array for each argument; raises :class:`PlaitError` if some are missing."""
+        if len(arrays) == len(self.inputs):
+            return [np.asarray(array) for array in arrays]
+        missing = [tensor for tensor in self.inputs if tensor.array is None]
+        if len(arrays) != len(missing):
+            raise PlaitError(
+                f"the program has {len(missing)} inputs without data: expected as many arrays, "
+                f"found {len(arrays)}"
+            )
+        given = iter(arrays)
+        return [
+            np.asarray(next(given)) if tensor.array is None else tensor.array
+            for tensor in self.inputs
+        ]
+
+
+def schedule(*outputs: Tensor, pipeline: str = "default", target: str | None = None) -> Plan:
+    """Plans the program that computes ``outputs``."""
+    program, inputs = build_module(outputs)
+    return Plan(program, inputs, pipeline, target)
+
+
+def compile(
+    function: Callable[..., Any], *, pipeline: str = "default", backend: str = "cpu"
+) -> Callable[..., Any]:
+    """A function of numpy arrays that runs ``function``, written on tensors, as a compiled plan.
+
+    It is planned once for each combination of shapes and dtypes. A single tensor comes back as one
+    array, several as a list.
+    """
+    from plait.frontend.creation import empty
+
+    plans: dict[Any, tuple[Plan, bool]] = {}
+
+    def compiled(*arrays: Any) -> Any:
+        taken = [np.asarray(array) for array in arrays]
+        key = tuple((array.shape, array.dtype) for array in taken)
+        if key not in plans:
+            inputs = [empty(array.shape, dtype=array.dtype) for array in taken]
+            outputs = function(*inputs)
+            single = isinstance(outputs, Tensor)
+            listed = [outputs] if single else list(cast(Sequence[Tensor], outputs))
+            program, order = build_module(listed, inputs)
+            plans[key] = Plan(program, order, pipeline), single
+        plan, single = plans[key]
+        results = plan.run(*taken, backend=backend)
+        return results[0] if single else results
+
+    return compiled

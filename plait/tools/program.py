@@ -1,0 +1,114 @@
+"""Programs named on the command line: ``FILE.mlir`` or ``FILE.py[:function]``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import BFloat16Type, ModuleOp, TensorType
+from xdsl.ir import Attribute
+from xdsl.utils.exceptions import ParseError, VerifyException
+
+from plait.dtypes import Array, f32_to_bf16, is_bool, is_float, numpy_dtype
+from plait.errors import PlaitError
+
+
+@dataclass
+class Program:
+    """A tensor program and the data it brings along."""
+
+    name: str
+    module: ModuleOp
+    data: list[Array | None]
+    """For each argument its data, or None."""
+
+    def arguments(self, seed: int) -> list[Array]:
+        """An array for each argument: its data, or random numbers that the seed decides."""
+        from plait.runtime.interpret import find_function
+
+        random = np.random.default_rng(seed)
+        types = [argument.type for argument in find_function(self.module, "main").args]
+        data = self.data or [None] * len(types)
+        return [
+            random_array(type, random) if array is None else array
+            for type, array in zip(types, data, strict=True)
+        ]
+
+
+def random_array(type: Attribute, random: np.random.Generator) -> Array:
+    """Random elements of a tensor type: positive and near 1 so that logs, roots and variances are
+    defined, small counts for integers."""
+    if not isinstance(type, TensorType):
+        raise PlaitError(f"expected a tensor argument, found {type}")
+    element: Attribute = type.element_type  # pyright: ignore[reportUnknownMemberType]
+    shape: Sequence[int] = type.get_shape()
+    if is_float(element):
+        values: Any = random.uniform(0.1, 1.1, shape).astype(np.float32)
+        if isinstance(element, BFloat16Type):
+            return f32_to_bf16(values).reshape(shape)
+        return np.asarray(values).astype(numpy_dtype(element))
+    high = 2 if is_bool(element) else 4
+    return random.integers(0, high, shape).astype(numpy_dtype(element))
+
+
+def load_program(text: str) -> Program:
+    """Loads a program; every mistake in it is one line that says where."""
+    path, _, function = text.partition(":")
+    if path.endswith(".py"):
+        return _from_python(path, function or "main")
+    if function:
+        raise PlaitError(f"{text}: only a .py file can be followed by :function")
+    if not path.endswith(".mlir") and path != "-":
+        raise PlaitError(f"{path}: expected a file that ends in .mlir or .py")
+    return _from_ir(path)
+
+
+def _from_ir(path: str) -> Program:
+    from plait.tools.diagnostics import (
+        Diagnostic,
+        LocatingParser,
+        failing_operation,
+        of_parse_error,
+        place_of,
+    )
+    from plait.tools.opt import PlaitOptMain, read_text
+
+    source = read_text(path)
+    context: Context = PlaitOptMain(args=[]).ctx
+    parser = LocatingParser(context, source, path, 1)
+    module: ModuleOp | None = None
+    try:
+        module = parser.parse_module()
+        module.verify()
+    except ParseError as error:
+        raise PlaitError(of_parse_error(error, parser).show(source, 1, path)) from None
+    except VerifyException as error:
+        culprit = failing_operation(module) if module is not None else None
+        message = f"{culprit.name}: {error}" if culprit is not None else str(error)
+        shown = Diagnostic("error", message.split("\n")[0], place_of(culprit))
+        raise PlaitError(shown.show(source, 1, path)) from None
+    return Program(path, module, [])
+
+
+def _from_python(path: str, function: str) -> Program:
+    from plait.frontend.tensor import Tensor
+    from plait.frontend.trace import build_module
+    from plait.tools.loading import import_file
+
+    module = import_file(path)
+    make = getattr(module, function, None)
+    if not callable(make):
+        raise PlaitError(f"{path}: no function '{function}': expected one that returns tensors")
+    try:
+        made: Any = make()
+    except TypeError as error:
+        raise PlaitError(f"{path}:{function}: {error}; it is called without arguments") from None
+    outputs: list[Any] = list(made) if isinstance(made, list | tuple) else [made]  # pyright: ignore
+    if not outputs or any(not isinstance(output, Tensor) for output in outputs):
+        raise PlaitError(f"{path}:{function}: expected tensors as its result, found {made!r}")
+    program, inputs = build_module(outputs)
+    program.verify()
+    return Program(f"{path}:{function}", program, [tensor.array for tensor in inputs])

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from math import prod
 
 from xdsl.context import Context
-from xdsl.dialects import arith, func
-from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp
-from xdsl.ir import Operation
+from xdsl.dialects import arith, func, memref
+from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType, ModuleOp
+from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import DiagnosticException
 
@@ -16,8 +16,17 @@ from plait.dialects import nest
 from plait.lowering.nest_to_loops_function import FunctionEmitter
 from plait.lowering.nest_to_loops_plan import choose
 from plait.lowering.nest_to_loops_read import read_kernel
-from plait.lowering.nest_to_loops_tree import drop_unit_axes, merge_axes
+from plait.lowering.nest_to_loops_split import Split, split
+from plait.lowering.nest_to_loops_tree import Tree, drop_unit_axes, merge_axes
 from plait.passes import remarks
+
+
+@dataclass
+class Converted:
+    """What became of a kernel: functions to call in order, on its buffers and temporaries."""
+
+    functions: list[func.FuncOp]
+    temporaries: list[MemRefType[Attribute]]
 
 
 @dataclass(frozen=True)
@@ -28,7 +37,9 @@ class ConvertNestToLoopsPass(ModulePass):
     ``plait.extent`` units (any partition of which may run in any order, in parallel) and
     ``plait.work``, the elementary operations of one. Inside, loops carry ``plait.lanes``,
     ``plait.jam`` and ``plait.reduce`` (see :mod:`plait.lowering.llvm_function`), which say how to
-    print them and change nothing in what they mean. Launches become calls over all units.
+    print them and change nothing in what they mean. Launches become calls over all units. A large
+    reduction of a kernel with few parallel points becomes two functions: partial results, then
+    the rest.
 
     Before:
     ```mlir
@@ -67,21 +78,27 @@ class ConvertNestToLoopsPass(ModulePass):
             )
         kernels = [inner for inner in op.body.block.ops if isinstance(inner, nest.KernelOp)]
         converted = [(kernel, self.convert(kernel)) for kernel in kernels]
-        extents: dict[str, int] = {}
-        for kernel, function in converted:
-            extents[function.sym_name.data] = _extent(function)
-            op.body.block.insert_op_before(function, kernel)
+        found: dict[str, Converted] = {}
+        for kernel, result in converted:
+            found[kernel.sym_name.data] = result
+            op.body.block.insert_ops_before(result.functions, kernel)
             kernel.detach()
             kernel.erase()
         for function in op.body.block.ops:
             if isinstance(function, func.FuncOp):
-                _convert_launches(function, extents)
+                _convert_launches(function, found)
 
-    def convert(self, kernel: nest.KernelOp) -> func.FuncOp:
-        """The function of one kernel, which stays as it is."""
+    def convert(self, kernel: nest.KernelOp) -> Converted:
+        """The functions of one kernel, which stays as it is."""
         tree = read_kernel(kernel)
         drop_unit_axes(tree)
         merge_axes(tree)
+        parts = split(tree) or Split([tree], [])
+        functions = [self.function(part, kernel) for part in parts.trees]
+        return Converted(functions, parts.temporaries)
+
+    def function(self, tree: Tree, kernel: nest.KernelOp) -> func.FuncOp:
+        """The function of one tree."""
         plan = choose(tree, self.vector_bytes)
         function = FunctionEmitter(tree, plan).function()
         if kernel.source is not None:
@@ -104,25 +121,34 @@ def _extent(function: func.FuncOp) -> int:
     return attribute.value.data
 
 
-def _convert_launches(function: func.FuncOp, extents: dict[str, int]) -> None:
+def _convert_launches(function: func.FuncOp, converted: dict[str, Converted]) -> None:
     """Launches in a host function become calls over all units."""
     constants: dict[int, Operation] = {}
     launches = [op for op in function.walk() if isinstance(op, nest.LaunchOp)]
     first = function.body.block.first_op if launches else None
+
+    def constant(value: int) -> Operation:
+        if value not in constants:
+            constants[value] = arith.ConstantOp(IntegerAttr(value, IndexType()))
+            assert first is not None
+            function.body.block.insert_op_before(constants[value], first)
+        return constants[value]
+
     for launch in launches:
         name = launch.kernel.string_value()
-        if name not in extents:
+        if name not in converted:
             raise DiagnosticException(f"convert-nest-to-loops: launch of unknown kernel '@{name}'")
-        bounds: list[Operation] = []
-        for value in (0, extents[name]):
-            if value not in constants:
-                constants[value] = arith.ConstantOp(IntegerAttr(value, IndexType()))
-                assert first is not None
-                function.body.block.insert_op_before(constants[value], first)
-            bounds.append(constants[value])
-        call = func.CallOp(name, [*launch.buffers, *bounds], [])
+        temporaries = [
+            memref.AllocOp.get(type.element_type, shape=type.get_shape())
+            for type in converted[name].temporaries
+        ]
+        buffers = [*launch.buffers, *(alloc.memref for alloc in temporaries)]
+        calls = [
+            func.CallOp(part.sym_name.data, [*buffers, constant(0), constant(_extent(part))], [])
+            for part in converted[name].functions
+        ]
         parent = launch.parent
         assert parent is not None
-        parent.insert_op_before(call, launch)
+        parent.insert_ops_before([*temporaries, *calls], launch)
         launch.detach()
         launch.erase()

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from xdsl.context import Context
-from xdsl.dialects import get_all_dialects
+from xdsl.dialects import func, get_all_dialects
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 from xdsl.printer import Printer
@@ -409,6 +409,46 @@ def test_reduction_to_a_scalar() -> None:
     x = normal(30, 70)
     (found,) = run(kernel, {"x": ("f32", x)}, {"o": "memref<f32>"})
     np.testing.assert_allclose(found, x.sum(), rtol=1e-4)
+
+
+@pytest.mark.parametrize("columns", [1, 5])
+def test_large_reductions_of_few_points_are_split(columns: int) -> None:
+    rows = 128 * 1024
+    kernel = f"""axes [%j = {columns}] {{
+      %zero = nest.load %y[(d0) -> (d0)](%j) : <y>
+      %m, %w = nest.reduce [argmax] over [%i = {rows}] {{
+        %a = nest.load %x[(d0, d1) -> (d0, d1)](%i, %j) : <x>
+        %c = arith.index_cast %i : index to i64
+        nest.yield %a, %c : f32, i64
+      }} : f32, i64
+      %s, %t = nest.reduce [sum, max] over [%i = {rows}] {{
+        %a = nest.load %x[(d0, d1) -> (d0, d1)](%i, %j) : <x>
+        %d = arith.subf %a, %m : f32
+        %e = arith.addf %d, %zero : f32
+        nest.yield %e, %d : f32, f32
+      }} : f32, f32
+      nest.reduce [] over [%i = {rows}] {{
+        %a = nest.load %x[(d0, d1) -> (d0, d1)](%i, %j) : <x>
+        %d = arith.subf %a, %m : f32
+        nest.store %d, %q[(d0, d1) -> (d0, d1)](%i, %j) : <q>
+      }}
+      nest.store %w, %o[(d0) -> (d0)](%j) : <o>
+      nest.store %s, %p[(d0) -> (d0)](%j) : <p>
+    }}"""
+    x, y = normal(rows, columns), normal(columns)
+    outputs = {
+        "o": f"memref<{columns}xi64>",
+        "p": f"memref<{columns}xf32>",
+        "q": shape_text(x, "f32"),
+    }
+    where, sums, moved = run(kernel, {"x": ("f32", x), "y": ("f32", y)}, outputs)
+    np.testing.assert_array_equal(where, x.argmax(0))
+    np.testing.assert_array_equal(moved, x - x.max(0))
+    wanted = (x.astype(np.float64) - x.max(0) + y).sum(0)
+    np.testing.assert_allclose(sums, wanted, rtol=1e-4)
+    text = program(kernel, {"x": shape_text(x, "f32"), "y": shape_text(y, "f32")}, outputs)
+    names = [op.sym_name.data for op in lower(text).ops if isinstance(op, func.FuncOp)]
+    assert names == ["k_part0", "k_part1", "k_part2", "k", "main"]
 
 
 def test_results_do_not_depend_on_threads() -> None:

@@ -354,6 +354,8 @@ class Space:
 
     def linearize(self, indices: Sequence[Expr], shape: Sequence[int]) -> Expr:
         """The row-major position of a point of ``shape``."""
+        if len(shape) == 1:
+            return indices[0]
         parts: list[tuple[Expr, int]] = []
         stride = 1
         for expr, extent in zip(reversed(indices), reversed(shape), strict=True):
@@ -363,7 +365,7 @@ class Space:
 
     def tidy(self, expr: Expr) -> Expr:
         """The expression with its remainders simplified again, now that some were joined."""
-        while True:
+        while any(isinstance(atom, Remainder) for atom, _ in expr.terms):
             again = [
                 (self.mod(atom.expr, atom.divisor), factor)
                 if isinstance(atom, Remainder)
@@ -372,8 +374,9 @@ class Space:
             ]
             result = combine(Expr(expr.constant), *again)
             if result == expr:
-                return expr
+                break
             expr = result
+        return expr
 
     def delinearize(self, position: Expr, shape: Sequence[int]) -> tuple[Expr, ...]:
         """The point of ``shape`` at a row-major position that is known to be within it."""

@@ -167,6 +167,10 @@ def reshape(point: Point, have: Sequence[int], want: Sequence[int], space: Space
                 end += 1
             else:
                 break
+        if last == first + 1 and end == taken + 1:
+            result.append(point[first])
+            first, taken = last, end
+            continue
         group = space.linearize(point[first:last], have[first:last])
         if prod(have[first:last]) == 1:
             group = constant(0)

@@ -103,12 +103,10 @@ def _windows(op: lazy.WindowOp, x: Numbers) -> Numbers:
 
 
 def _factorings(size: int) -> list[tuple[int, ...]]:
-    found: list[tuple[int, ...]] = [(size,)]
-    for a in range(1, size + 1):
-        if size % a == 0:
-            found.append((a, size // a))
-            found.extend((a, b, size // a // b) for b in range(2, size // a) if size // a % b == 0)
-    return found
+    divisors = [a for a in range(1, size + 1) if size % a == 0]
+    pairs = [(a, size // a) for a in divisors]
+    triples = [(a, b, size // a // b) for a in divisors for b in divisors[1:] if size // a % b == 0]
+    return [(size,), *pairs, *triples]
 
 
 @st.composite
@@ -127,14 +125,16 @@ def chains(draw: st.DrawFn, steps: int = 5, most: int = 400) -> Chain:
         op = lazy.ConcatOp(list(chain.block.args), axis)
         chain.append(op, np.concatenate([first, second], axis))
     for _ in range(draw(st.integers(1, steps))):
-        op = draw(_operation(chain, most))
+        op = draw(operations(chain, most))
         if op is not None:
             apply(chain, op)
     return chain
 
 
 @st.composite
-def _operation(draw: st.DrawFn, chain: Chain, most: int) -> Operation | None:
+def operations(draw: st.DrawFn, chain: Chain, most: int) -> Operation | None:
+    """An operation on the chain's value with a result of no more than about ``most`` elements, or
+    None."""
     shape, value = chain.shape, chain.value
     rank, size = len(shape), prod(shape)
     some = st.integers(0, 2)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.dialects import arith, func, memref
+from xdsl.dialects import arith, func, gpu, memref
 from xdsl.dialects.builtin import (
     BFloat16Type,
     DenseIntOrFPElementsAttr,
@@ -169,6 +169,8 @@ class _Reader:
             where.append((self.views[op.source], self.views[op.destination]))
         elif isinstance(op, func.CallOp):
             self.call(op)
+        elif isinstance(op, gpu.LaunchFuncOp):
+            self.launch(op)
         elif isinstance(op, func.ReturnOp):
             self.finish(op)
         elif not isinstance(op, memref.DeallocOp):
@@ -210,6 +212,12 @@ class _Reader:
         begin, end = bounds if len(bounds) == 2 else (0, 1)
         name = op.callee.string_value()
         self.plan.launches.append(Launch(name, tuple(views), begin, end))
+
+    def launch(self, op: gpu.LaunchFuncOp) -> None:
+        """A launch over the grid that the kernel itself states."""
+        views = tuple(self.views[operand] for operand in op.kernelOperands)
+        name = op.kernel.nested_references.data[-1].data
+        self.plan.launches.append(Launch(name, views, 0, 1))
 
     def finish(self, op: func.ReturnOp) -> None:
         for index, operand in enumerate(op.arguments):

@@ -284,7 +284,9 @@ def arranged(args: Sequence[str]) -> tuple[list[str], list[str]]:
         else:
             rest.append("--remarks=" if arg == "--remarks" else arg)
     if pipeline:
-        rest += ["-p", ",".join(pipeline)]
+        # xDSL wants option values such as cuda:sm_80 in quotes; people do not.
+        spec = re.sub(r'=([^,"{}\s]*:[^,"{}\s]*)', r'="\1"', ",".join(pipeline))
+        rest += ["-p", spec]
     return rest, loads
 
 

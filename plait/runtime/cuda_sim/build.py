@@ -1,0 +1,88 @@
+"""Builds kernels for the simulator: a shared library per text, kept on disk."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from plait.errors import PlaitError
+
+HERE = Path(__file__).parent
+FLAGS = ("-std=c++17", "-fPIC", "-w", "-pthread", f"-I{HERE / 'include'}")
+INSTRUMENTED = ("-fsanitize=thread", "--param", "tsan-instrument-func-entry-exit=0")
+
+
+def cache_folder() -> Path:
+    """Where compiled kernels are kept: ``PLAIT_CACHE_DIR``, else the user's cache folder."""
+    base = os.environ.get("PLAIT_CACHE_DIR")
+    if base is None:
+        home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+        base = str(Path(home) / "plait")
+    return Path(base) / "cuda-sim"
+
+
+def compiler() -> str:
+    """The C++ compiler: ``CXX``, g++ or clang++."""
+    for name in (os.environ.get("CXX"), "g++", "clang++"):
+        if name and (found := shutil.which(name)):
+            return found
+    raise PlaitError("cuda-sim needs a C++ compiler: install g++, or set CXX to one")
+
+
+def sources_digest() -> bytes:
+    """What the runtime and its headers are, so that a change of them builds anew."""
+    digest = hashlib.sha256()
+    for path in sorted([HERE / "sim.cpp", *(HERE / "include").iterdir()]):
+        digest.update(path.read_bytes())
+    return digest.digest()
+
+
+def library(text: str, kernels: Sequence[str], check: bool) -> ctypes.CDLL:
+    """The library of a CUDA C text, with a ``plait_call_NAME(void**)`` for each kernel."""
+    calls = "".join(
+        f'extern "C" PLAIT_QUIET void plait_call_{name}(void **a) {{ plait_apply({name}, a); }}\n'
+        for name in kernels
+    )
+    program = f'#include "plait_cuda_sim.h"\n#line 1 "kernels.cu"\n{text}\n{calls}'
+    cxx = compiler()
+    digest = hashlib.sha256(sources_digest())
+    digest.update(f"{cxx}\0{check}\0{program}".encode())
+    path = cache_folder() / f"{digest.hexdigest()[:32]}.so"
+    if path.exists():
+        try:
+            return ctypes.CDLL(str(path))
+        except OSError:
+            path.unlink(missing_ok=True)
+    build(cxx, program, path, check)
+    return ctypes.CDLL(str(path))
+
+
+def build(cxx: str, program: str, path: Path, check: bool) -> None:
+    """Compiles to ``path``, whole or not at all."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+            source, target = Path(folder) / "kernels.cpp", Path(folder) / "kernels.so"
+            source.write_text(program)
+            kernels, runtime = Path(folder) / "kernels.o", Path(folder) / "sim.o"
+            extra = INSTRUMENTED if check else ("-O2",)
+            run([cxx, *FLAGS, "-O1", *extra, "-c", str(source), "-o", str(kernels)])
+            run([cxx, *FLAGS, "-O2", "-c", str(HERE / "sim.cpp"), "-o", str(runtime)])
+            run([cxx, "-shared", str(kernels), str(runtime), "-o", str(target), "-lm"])
+            os.replace(target, path)
+    except OSError as error:
+        raise PlaitError(f"cuda-sim cannot build in {path.parent}: {error.strerror}") from None
+
+
+def run(command: Sequence[str]) -> None:
+    """Runs the compiler; its first error becomes the message."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        lines = [line for line in done.stderr.splitlines() if "error" in line] or [done.stderr]
+        raise PlaitError(f"cuda-sim: the kernels do not compile: {lines[0].strip()}")

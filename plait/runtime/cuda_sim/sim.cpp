@@ -1,0 +1,321 @@
+// The simulator's runtime: blocks one after another, the threads of a block as fibers, and a check
+// of every access that the compiler reports through ThreadSanitizer's hooks.
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+
+#include <string>
+#include <vector>
+
+namespace {
+
+struct Dim3 {
+  unsigned x, y, z;
+};
+
+// Who touched a byte last: in which block, by which thread, after how many barriers.
+struct Mark {
+  int64_t block = -1;
+  int32_t thread = -1;
+  int32_t epoch = -1;
+};
+struct Shadow {
+  Mark write, read;
+  bool more_threads = false;  // other threads read it too since the last barrier
+  bool more_blocks = false;   // other blocks read it too
+};
+struct Buffer {
+  const char *name;
+  char *base;
+  int64_t bytes, item;
+  std::vector<Shadow> shadow;
+};
+enum State { READY, BARRIER, WARP, DONE };
+struct Fiber {
+  ucontext_t context;
+  std::vector<char> stack;
+  State state;
+  int line;
+};
+
+constexpr size_t STACK = 256 << 10;
+std::vector<Fiber> fibers;
+ucontext_t scheduler;
+std::vector<Buffer> buffers;
+Buffer shared_memory;
+int current;
+int64_t block_number;
+int epoch;
+bool checking, failed;
+std::string message;
+const char *kernel_name;
+void (*entry)(void **);
+void **entry_arguments;
+char lanes[1024][16];
+
+}  // namespace
+
+extern "C" {
+Dim3 threadIdx __attribute__((section("plait_state"))), blockIdx __attribute__((section("plait_state"))),
+    blockDim __attribute__((section("plait_state"))), gridDim __attribute__((section("plait_state")));
+extern char __start_plait_state[], __stop_plait_state[];
+extern char __start_plait_shared[] __attribute__((weak)), __stop_plait_shared[] __attribute__((weak));
+}
+
+namespace {
+
+void leave(State state, int line)
+{
+  Fiber &fiber = fibers[current];
+  fiber.state = state;
+  fiber.line = line;
+  swapcontext(&fiber.context, &scheduler);
+}
+
+// Reports an error and gives up on the launch: the fiber is never resumed.
+void fail(const std::string &what)
+{
+  if (!failed) {
+    failed = true;
+    message = std::string("kernel ") + kernel_name + ", block " + std::to_string(block_number) + ", thread " +
+              std::to_string(current) + ": " + what;
+  }
+  leave(DONE, 0);
+}
+
+void set_thread(int number)
+{
+  current = number;
+  threadIdx.x = (unsigned)number % blockDim.x;
+  threadIdx.y = (unsigned)number / blockDim.x % blockDim.y;
+  threadIdx.z = (unsigned)number / blockDim.x / blockDim.y;
+}
+
+void run_fiber()
+{
+  entry(entry_arguments);
+  leave(DONE, 0);
+}
+
+void start(Fiber &fiber)
+{
+  if (fiber.stack.empty()) fiber.stack.resize(STACK);
+  getcontext(&fiber.context);
+  fiber.context.uc_stack.ss_sp = fiber.stack.data();
+  fiber.context.uc_stack.ss_size = fiber.stack.size();
+  fiber.context.uc_link = &scheduler;
+  makecontext(&fiber.context, run_fiber, 0);
+  fiber.state = READY;
+}
+
+void diverged(int waiting, const char *what)
+{
+  failed = true;
+  message = std::string("kernel ") + kernel_name + ", block " + std::to_string(block_number) + ": " + what +
+            " in divergent code: thread " + std::to_string(waiting) + " waits at line " +
+            std::to_string(abs(fibers[waiting].line)) + ", which not all of its mates reach";
+}
+
+// Lets a group of threads go on if all of them wait at the same place.
+bool release(int first, int last, State state, const char *what)
+{
+  int waiting = -1;
+  for (int t = first; t < last; t++)
+    if (fibers[t].state == state) waiting = t;
+  if (waiting < 0) return false;
+  for (int t = first; t < last; t++)
+    if (fibers[t].state != state || fibers[t].line != fibers[waiting].line) {
+      diverged(waiting, what);
+      return false;
+    }
+  for (int t = first; t < last; t++) fibers[t].state = READY;
+  return true;
+}
+
+void run_block(int threads)
+{
+  for (int t = 0; t < threads; t++) start(fibers[t]);
+  for (;;) {
+    bool ran = false;
+    for (int t = 0; t < threads && !failed; t++)
+      if (fibers[t].state == READY) {
+        ran = true;
+        set_thread(t);
+        swapcontext(&scheduler, &fibers[t].context);
+      }
+    if (failed) return;
+    if (ran) continue;
+    bool released = false;
+    for (int first = 0; first < threads; first += 32) {
+      int last = first + 32 < threads ? first + 32 : threads;
+      released = release(first, last, WARP, "shuffle") || released;
+      if (failed) return;
+    }
+    if (released) continue;
+    if (!release(0, threads, BARRIER, "barrier")) return;
+    epoch++;
+  }
+}
+
+// Without barriers and shuffles the threads of a block are plain calls, on one fiber.
+int plain_threads;
+void run_plain()
+{
+  for (int t = 0; t < plain_threads && !failed; t++) {
+    set_thread(t);
+    entry(entry_arguments);
+  }
+  current = 0;
+  leave(DONE, 0);
+}
+
+void run_block_plain(int threads)
+{
+  plain_threads = threads;
+  Fiber &fiber = fibers[0];
+  if (fiber.stack.empty()) fiber.stack.resize(STACK);
+  getcontext(&fiber.context);
+  fiber.context.uc_stack.ss_sp = fiber.stack.data();
+  fiber.context.uc_stack.ss_size = fiber.stack.size();
+  fiber.context.uc_link = &scheduler;
+  makecontext(&fiber.context, run_plain, 0);
+  swapcontext(&scheduler, &fiber.context);
+}
+
+std::string place(const Buffer &buffer, const char *address)
+{
+  return "element " + std::to_string((address - buffer.base) / buffer.item) + " of " + buffer.name;
+}
+
+void race(const Buffer &buffer, const char *address, const char *what, const Mark &other)
+{
+  fail(std::string("race: ") + what + " " + place(buffer, address) + ", which thread " +
+       std::to_string(other.thread) + " of block " + std::to_string(other.block) +
+       " touches too, with no barrier between");
+}
+
+void mark(Buffer &buffer, char *address, int64_t size, bool writes)
+{
+  bool global = &buffer != &shared_memory;
+  for (int64_t k = 0; k < size; k++) {
+    Shadow &s = buffer.shadow[address - buffer.base + k];
+    bool other_write = s.write.block >= 0 &&
+                       (s.write.block != block_number ? global : s.write.epoch == epoch && s.write.thread != current);
+    if (other_write) return race(buffer, address, writes ? "writes" : "reads", s.write);
+    bool same_block = s.read.block == block_number;
+    if (writes) {
+      bool other_read = s.read.block >= 0 && ((global && (!same_block || s.more_blocks)) ||
+                                              (same_block && s.read.epoch == epoch &&
+                                               (s.read.thread != current || s.more_threads)));
+      if (other_read) return race(buffer, address, "writes", s.read);
+      s.write.block = block_number, s.write.thread = current, s.write.epoch = epoch;
+    } else {
+      if (!global && s.write.block != block_number)
+        return fail("reads " + place(buffer, address) + " before it is written");
+      bool again = same_block && s.read.epoch == epoch;
+      s.more_threads = again && (s.more_threads || s.read.thread != current);
+      s.more_blocks = s.more_blocks || (s.read.block >= 0 && !same_block);
+      s.read.block = block_number, s.read.thread = current, s.read.epoch = epoch;
+    }
+  }
+}
+
+void check(void *pointer, int64_t size, bool writes)
+{
+  if (!checking || failed) return;
+  char *address = (char *)pointer;
+  if (address >= shared_memory.base && address + size <= shared_memory.base + shared_memory.bytes)
+    return mark(shared_memory, address, size, writes);
+  for (Buffer &buffer : buffers)
+    if (address >= buffer.base && address + size <= buffer.base + buffer.bytes)
+      return mark(buffer, address, size, writes);
+  if (address >= __start_plait_state && address < __stop_plait_state) return;
+  for (Fiber &fiber : fibers)
+    if (!fiber.stack.empty() && address >= fiber.stack.data() && address < fiber.stack.data() + STACK) return;
+  const Buffer *nearest = nullptr;
+  int64_t best = INT64_MAX;
+  auto consider = [&](const Buffer &buffer) {
+    int64_t before = buffer.base - address, after = address - (buffer.base + buffer.bytes);
+    int64_t distance = before > after ? before : after;
+    if (buffer.base && distance < best) best = distance, nearest = &buffer;
+  };
+  for (Buffer &buffer : buffers) consider(buffer);
+  consider(shared_memory);
+  std::string what = writes ? "writes" : "reads";
+  if (!nearest) return fail(what + " outside of every buffer");
+  fail(what + " out of bounds: " + place(*nearest, address) + ", which has " +
+       std::to_string(nearest->bytes / nearest->item) + " elements");
+}
+
+}  // namespace
+
+extern "C" {
+
+void plait_sim_barrier(int line) { leave(BARRIER, line); }
+void plait_sim_warp(int line) { leave(WARP, line); }
+void *plait_sim_lane(int lane) { return lanes[current / 32 * 32 + (lane & 31)]; }
+int plait_sim_lane_id(void) { return current & 31; }
+
+// Runs a launch; returns an error message or null. `names`, `bases`, `bytes`, `items` describe the
+// buffers that the kernel may touch.
+const char *plait_sim_launch(const char *name, void (*function)(void **), void **arguments, const int64_t *grid,
+                             const int64_t *block, int check_accesses, int waits, int count, const char **names,
+                             void **bases, const int64_t *bytes, const int64_t *items)
+{
+  kernel_name = name, entry = function, entry_arguments = arguments;
+  checking = check_accesses, failed = false, epoch = 0;
+  gridDim = {(unsigned)grid[0], (unsigned)grid[1], (unsigned)grid[2]};
+  blockDim = {(unsigned)block[0], (unsigned)block[1], (unsigned)block[2]};
+  int threads = (int)(block[0] * block[1] * block[2]);
+  if (threads > 1024) {
+    message = std::string("kernel ") + name + ": a block has at most 1024 threads, found " + std::to_string(threads);
+    return message.c_str();
+  }
+  if ((int)fibers.size() < threads) fibers.resize(threads);
+  buffers.clear();
+  for (int k = 0; k < count; k++) {
+    bool known = false;
+    for (Buffer &other : buffers) known = known || other.base == bases[k];
+    if (known) continue;
+    buffers.push_back({names[k], (char *)bases[k], bytes[k], items[k], {}});
+    if (checking) buffers.back().shadow.resize(bytes[k]);
+  }
+  shared_memory.name = "shared memory";
+  shared_memory.base = __start_plait_shared;
+  shared_memory.bytes = __start_plait_shared ? __stop_plait_shared - __start_plait_shared : 0;
+  shared_memory.item = 1;
+  int64_t blocks = grid[0] * grid[1] * grid[2];
+  for (int64_t b = 0; b < blocks && !failed; b++) {
+    block_number = b, epoch = 0;
+    blockIdx = {(unsigned)(b % grid[0]), (unsigned)(b / grid[0] % grid[1]), (unsigned)(b / grid[0] / grid[1])};
+    if (checking) shared_memory.shadow.assign(shared_memory.bytes, Shadow());
+    if (shared_memory.bytes) memset(shared_memory.base, 0xff, shared_memory.bytes);
+    if (waits) run_block(threads);
+    else run_block_plain(threads);
+  }
+  return failed ? message.c_str() : nullptr;
+}
+
+// ThreadSanitizer's hooks: the compiler calls them before every access of a kernel.
+void __tsan_init(void) {}
+void __tsan_func_entry(void *) {}
+void __tsan_func_exit(void) {}
+#define PLAIT_HOOKS(size)                                                                                              \
+  void __tsan_read##size(void *p) { check(p, size, false); }                                                           \
+  void __tsan_write##size(void *p) { check(p, size, true); }                                                           \
+  void __tsan_unaligned_read##size(void *p) { check(p, size, false); }                                                 \
+  void __tsan_unaligned_write##size(void *p) { check(p, size, true); }                                                 \
+  void __tsan_volatile_read##size(void *p) { check(p, size, false); }                                                  \
+  void __tsan_volatile_write##size(void *p) { check(p, size, true); }
+PLAIT_HOOKS(1)
+PLAIT_HOOKS(2)
+PLAIT_HOOKS(4)
+PLAIT_HOOKS(8)
+PLAIT_HOOKS(16)
+void __tsan_read_range(void *p, unsigned long size) { check(p, (int64_t)size, false); }
+void __tsan_write_range(void *p, unsigned long size) { check(p, (int64_t)size, true); }
+void __tsan_vptr_update(void **, void *) {}
+void __tsan_vptr_read(void **) {}
+}

@@ -6,7 +6,7 @@ numpy has no bfloat16. An array of bfloat16 crosses plait's boundary as ``uint16
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,11 +72,16 @@ def type_of_name(name: str) -> ElementType:
 
 def name_of_type(type: Attribute) -> str:
     """The PyTorch name of an element type; signless and signed integers have one name."""
-    if isinstance(type, IntegerType) and type.signedness.data == Signedness.SIGNED:
-        type = IntegerType(type.width.data)
+    integer = _as_integer(type)
+    if integer is not None and integer.signedness.data == Signedness.SIGNED:
+        type = IntegerType(integer.width.data)
     if type not in NAME_OF_TYPE:
         raise PlaitError(f"unsupported element type {type}: expected one of {_all_types()}")
     return NAME_OF_TYPE[type]
+
+
+def _as_integer(type: Attribute) -> IntegerType[int, Signedness] | None:
+    return cast(IntegerType[int, Signedness], type) if isinstance(type, IntegerType) else None
 
 
 def _all_types() -> str:
@@ -103,11 +108,13 @@ def is_float(type: Attribute) -> bool:
 
 
 def is_bool(type: Attribute) -> bool:
-    return isinstance(type, IntegerType) and type.width.data == 1
+    integer = _as_integer(type)
+    return integer is not None and integer.width.data == 1
 
 
 def is_unsigned(type: Attribute) -> bool:
-    return isinstance(type, IntegerType) and type.signedness.data == Signedness.UNSIGNED
+    integer = _as_integer(type)
+    return integer is not None and integer.signedness.data == Signedness.UNSIGNED
 
 
 def bf16_to_f32(bits: Array) -> NDArray[np.float32]:

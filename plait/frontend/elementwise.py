@@ -44,7 +44,7 @@ class Elementwise(Movement):
         """A number as a tensor without axes that can meet this one; a tensor as it is."""
         if isinstance(value, Elementwise):
             return value
-        if not isinstance(value, int | float):
+        if not isinstance(value, int | float):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise PlaitError(f"expected a tensor or a number, found {type(value).__name__}")
         return self.constant(value, element or element_of_scalar(value, self.element), ())
 

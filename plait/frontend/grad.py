@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import cast
 
 from plait.dialects import lazy
@@ -11,11 +11,8 @@ from plait.errors import PlaitError
 from plait.frontend.node import Node
 from plait.frontend.tensor import Tensor
 from plait.frontend.trace import topological
-from plait.frontend.vjp_elementwise import ELEMENTWISE
+from plait.frontend.vjp_elementwise import ELEMENTWISE, Rule
 from plait.frontend.vjp_structure import STRUCTURE
-
-Rule = Callable[[Tensor, Sequence[Tensor], Tensor], Sequence[Tensor | None]]
-"""From a result, what it was made of and its gradient to the gradients of those."""
 
 RULES: dict[type[lazy.LazyOp], Rule] = {**ELEMENTWISE, **STRUCTURE}
 """Operations without a rule (comparisons, counts, random bits) have no gradient."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from plait.dialects import lazy, lazy_shapes
 from plait.dtypes import is_bool, is_float, type_of_name
@@ -21,11 +21,11 @@ class Indexing(Reductions):
 
     def __getitem__(self, key: Any) -> Self:
         """Integers, slices (with any step), None, Ellipsis, and one integer tensor."""
-        keys = list(key) if isinstance(key, tuple) else [key]
+        keys: list[Any] = list(cast(Any, key)) if isinstance(key, tuple) else [key]
         used = sum(1 for k in keys if k is not None and k is not Ellipsis)
         if used > self.ndim:
             raise PlaitError(f"{used} indices are too many for shape {self.shape}")
-        if Ellipsis not in [k for k in keys if k is Ellipsis]:
+        if not any(k is Ellipsis for k in keys):
             keys.append(Ellipsis)
         at = next(number for number, k in enumerate(keys) if k is Ellipsis)
         keys[at : at + 1] = [slice(None)] * (self.ndim - used)
@@ -35,10 +35,10 @@ class Indexing(Reductions):
                 result = result.unsqueeze(axis)
                 axis += 1
             elif isinstance(k, slice):
-                result = result._sliced(axis, k)
+                result = result._sliced(axis, cast(Any, k))
                 axis += 1
             elif isinstance(k, Indexing):
-                result = result.index_select(axis, k)
+                result = result.index_select(axis, cast(Any, k))
                 axis += k.ndim
             else:
                 result = result._at(axis, int(k))

@@ -141,8 +141,14 @@ class Movement(Node):
         shape = checked(lambda: lazy_shapes.slice(self.shape, starts, stops, steps))
         if shape == self.shape and all(step == 1 for step in steps):
             return self
-        bounds = {"starts": ints(starts), "stops": ints(stops), "steps": ints(steps)}
-        return self.make(lazy.SliceOp, [self], shape, **bounds)
+        return self.make(
+            lazy.SliceOp,
+            [self],
+            shape,
+            starts=ints(starts),
+            stops=ints(stops),
+            steps=ints(steps),
+        )
 
     def shrink(self, bounds: Sequence[tuple[int, int] | None]) -> Self:
         """The box between ``bounds[k]`` along axis ``k``; None keeps an axis."""
@@ -168,14 +174,14 @@ class Movement(Node):
         interior = (0,) * self.ndim if interior is None else interior
         grown = self
         if any(interior) or any(x > 0 for x in (*low, *high)):
-            amounts = [[max(x, 0) for x in side] for side in (low, high)]
-            shape = checked(lambda: lazy_shapes.pad(self.shape, *amounts, interior))
+            before, after = ([max(x, 0) for x in side] for side in (low, high))
+            shape = checked(lambda: lazy_shapes.pad(self.shape, before, after, interior))
             grown = self.make(
                 lazy.PadOp,
                 [self],
                 shape,
-                low=ints(amounts[0]),
-                high=ints(amounts[1]),
+                low=ints(before),
+                high=ints(after),
                 interior=ints(interior),
                 value=scalar_attr(value, self.element),
             )
@@ -187,7 +193,7 @@ class Movement(Node):
         """Pads the last axes: ``(left, right, top, bottom, ...)`` from the last axis on as in
         PyTorch, or a ``(low, high)`` pair for every axis as in tinygrad."""
         if padding and not isinstance(padding[0], int):
-            pairs: list[tuple[int, int]] = [tuple(pair or (0, 0)) for pair in padding]
+            pairs = [(int(pair[0]), int(pair[1])) if pair else (0, 0) for pair in padding]
         else:
             if len(padding) % 2 or len(padding) > 2 * self.ndim:
                 raise PlaitError(

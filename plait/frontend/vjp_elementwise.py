@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from plait.dialects import lazy
 from plait.dtypes import is_float
 from plait.frontend.tensor import Tensor
 
 Gradients = Sequence[Tensor | None]
+Rule = Callable[[Tensor, Sequence[Tensor], Tensor], Gradients]
+"""From a result, what it was made of and its gradient to the gradients of those."""
 
 
 def _extremum(y: Tensor, x: Sequence[Tensor], g: Tensor) -> Gradients:
@@ -53,7 +54,7 @@ def _select(y: Tensor, x: Sequence[Tensor], g: Tensor) -> Gradients:
     return None, x[0].where(g, zero), x[0].where(zero, g)
 
 
-ELEMENTWISE: dict[type[lazy.LazyOp], Any] = {
+ELEMENTWISE: dict[type[lazy.LazyOp], Rule] = {
     lazy.NegOp: lambda y, x, g: (-g,),
     lazy.AbsOp: lambda y, x, g: (g * x[0].sign(),),
     lazy.ExpOp: lambda y, x, g: (g * y,),

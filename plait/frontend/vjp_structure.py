@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any, cast
 
@@ -10,6 +10,8 @@ from plait.dialects import lazy
 from plait.frontend.tensor import Tensor
 
 Gradients = Sequence[Tensor | None]
+Rule = Callable[[Tensor, Sequence[Tensor], Tensor], Gradients]
+"""From a result, what it was made of and its gradient to the gradients of those."""
 
 
 def _ints(y: Tensor, name: str) -> tuple[int, ...]:
@@ -170,7 +172,7 @@ def _scatter(y: Tensor, x: Sequence[Tensor], g: Tensor) -> Gradients:
     return (destination == y).where(g, zero), None, hit.where(taken, zero)
 
 
-STRUCTURE: dict[type[lazy.LazyOp], Any] = {
+STRUCTURE: dict[type[lazy.LazyOp], Rule] = {
     lazy.ReshapeOp: lambda y, x, g: (g.reshape(x[0].shape),),
     lazy.PermuteOp: _permute,
     lazy.ExpandOp: _expand,

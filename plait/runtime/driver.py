@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -33,13 +33,11 @@ def apply(module: ModuleOp, passes: Sequence[str], target: str | None = None) ->
     from plait.lowering import get_all_passes as lowerings
     from plait.passes import get_all_passes
 
-    available = {**get_all_passes(), **lowerings()}
+    available: dict[str, Any] = {**get_all_passes(), **lowerings()}
     context = Context(allow_unregistered=True)
     for name in passes:
         cls = available[name]()
-        takes_target = target is not None and "target" in getattr(
-            cls, "__dataclass_fields__", {}
-        )
+        takes_target = target is not None and "target" in getattr(cls, "__dataclass_fields__", {})
         (cls(target=target) if takes_target else cls()).apply(context, module)
     module.verify()
 

@@ -41,7 +41,7 @@ def run_module(
     interpreter.register_implementations(FuncFunctions())
     interpreter.register_implementations(LazyFunctions(numbers))
     interpreter.register_implementations(FuseFunctions())
-    _register_nest(interpreter, numbers, types)
+    _register_nest(interpreter, numbers, [*types, *function.function_type.outputs])
     with np.errstate(all="ignore"):
         results = interpreter.call_op(name, tuple(values))
     outputs = function.function_type.outputs

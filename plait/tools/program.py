@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from xdsl.context import Context
@@ -43,8 +42,8 @@ def random_array(type: Attribute, random: np.random.Generator) -> Array:
     defined, small counts for integers."""
     if not isinstance(type, TensorType):
         raise PlaitError(f"expected a tensor argument, found {type}")
-    element: Attribute = type.element_type  # pyright: ignore[reportUnknownMemberType]
-    shape: Sequence[int] = type.get_shape()
+    tensor = cast(TensorType[Attribute], type)
+    element, shape = tensor.element_type, tensor.get_shape()
     if is_float(element):
         values: Any = random.uniform(0.1, 1.1, shape).astype(np.float32)
         if isinstance(element, BFloat16Type):

@@ -95,14 +95,12 @@ class CompiledPlan:
             assert self.simulator is not None
             self.simulator.launch(launch.kernel, [self.seen(memory, v) for v in launch.arguments])
         results = [
-            self.seen(memory, view).astype(dtype, copy=True)
-            if dtype.itemsize != memory[view.buffer].itemsize
-            else self.seen(memory, view).copy().view(dtype).reshape(view.shape)
+            as_dtype(self.seen(memory, view), dtype)
             for view, dtype in zip(self.host.results, self.host.result_dtypes, strict=True)
         ]
         for number, argument in self.host.aliases.items():
-            target = arrays[argument]
-            if isinstance(target, np.ndarray) and target.flags.writeable:
+            if isinstance(arrays[argument], np.ndarray):
+                target: Array = arrays[argument]
                 target[...] = results[number].reshape(target.shape)
         return results
 
@@ -137,6 +135,11 @@ class CompiledPlan:
         flat = buffer.reshape(-1)
         strides = [stride * item for stride in view.strides]
         return np.lib.stride_tricks.as_strided(flat[view.offset :], view.shape, strides)
+
+
+def as_dtype(array: Array, dtype: np.dtype[Any]) -> Array:
+    """A contiguous copy with its bits read as another dtype of the same width."""
+    return np.ascontiguousarray(array).copy().view(dtype)
 
 
 def buffer_shape(host: HostPlan, number: int) -> tuple[int, ...]:

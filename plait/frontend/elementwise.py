@@ -159,7 +159,7 @@ class Elementwise(Movement):
         return adjust.where(remainder + rhs, remainder)
 
     def __pow__(self, other: Self | Scalar) -> Self:
-        if other == 2 and not isinstance(other, Elementwise):
+        if not isinstance(other, Elementwise) and other == 2:
             return self * self
         return self.number().binary(lazy.PowOp, other)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import product
+from math import prod
 from typing import Any, cast
 
 from plait.dialects import lazy
@@ -99,7 +100,7 @@ def _others(x: Tensor, axes: Sequence[int]) -> Tensor:
     kept = [k for k in range(x.ndim) if k not in axes]
     order = [*kept, *axes]
     moved = x.permute(order)
-    rows = moved.reshape(*(x.shape[k] for k in kept), -1)
+    rows = moved.reshape(*(x.shape[k] for k in kept), prod(x.shape[k] for k in axes))
     ones = rows.full_like(1.0).narrow(-1, 0, min(1, rows.shape[-1]))
     if not rows.shape[-1]:
         return x

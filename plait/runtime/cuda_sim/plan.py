@@ -139,7 +139,7 @@ class CompiledPlan:
 
 def as_dtype(array: Array, dtype: np.dtype[Any]) -> Array:
     """A contiguous copy with its bits read as another dtype of the same width."""
-    return np.ascontiguousarray(array).copy().view(dtype)
+    return np.ascontiguousarray(array).copy().view(dtype).reshape(array.shape)
 
 
 def buffer_shape(host: HostPlan, number: int) -> tuple[int, ...]:

@@ -8,12 +8,18 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from xdsl.context import Context
-from xdsl.dialects import memref
+from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
     DenseIntOrFPElementsAttr,
+    IndexType,
+    IntegerAttr,
+    MemRefType,
     ModuleOp,
+    StridedLayoutAttr,
     StringAttr,
     TensorType,
+    UnitAttr,
 )
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
@@ -24,6 +30,7 @@ from plait.dialects import fuse, lazy, nest
 from plait.lowering.fuse_to_nest_kernel import kernel_of
 from plait.lowering.fuse_to_nest_scalars import buffer_type, storage_type
 from plait.passes.fusion import views
+from plait.passes.fusion.views import row_major
 
 
 @dataclass(frozen=True)
@@ -152,8 +159,6 @@ class _Function:
         dense = cast(Any, DenseIntOrFPElementsAttr)(
             TensorType(storage_type(type.element_type), type.get_shape()), value.data
         )
-        from xdsl.dialects.builtin import UnitAttr
-
         self.before.append(
             memref.GlobalOp.get(
                 sym_name=StringAttr(name),
@@ -202,9 +207,9 @@ class _Function:
         """The buffer of a value; a view of a buffer is made when it is first needed."""
         if value not in self.buffers:
             base, view = self.strided[value]
-            cast_op = _reinterpret(self.buffer(base), view)
-            self.block.add_op(cast_op)
-            self.buffers[value] = cast_op.results[0]
+            operations = _reinterpret(self.buffer(base), view)
+            self.block.add_ops(operations)
+            self.buffers[value] = operations[-1].results[0]
         return self.buffers[value]
 
 
@@ -220,14 +225,22 @@ def _shape(value: SSAValue) -> tuple[int, ...]:
     return lazy.shape_of(value)
 
 
-def _reinterpret(buffer: SSAValue, view: views.Strided) -> Operation:
-    from xdsl.dialects.builtin import MemRefType, StridedLayoutAttr
-
+def _reinterpret(buffer: SSAValue, view: views.Strided) -> list[Operation]:
+    """The view of a buffer. MLIR has no static stride of 0, so that an expanded axis takes its
+    stride from a constant."""
     element = cast(Any, buffer.type).element_type
-    layout = None
-    if not (view.is_range and view.offset == 0):
-        layout = StridedLayoutAttr(list(view.strides), view.offset)
-    result = MemRefType(element, view.shape, layout) if layout else MemRefType(element, view.shape)
-    return memref.ReinterpretCastOp(
-        buffer, [], [], [], [view.offset], list(view.shape), list(view.strides), result
+    plain = view.is_range and view.offset == 0
+    zero = arith.ConstantOp(IntegerAttr(0, IndexType()))
+    strides = [stride or DYNAMIC_INDEX for stride in view.strides]
+    if plain:
+        strides, result = list(row_major(view.shape)), MemRefType(element, view.shape)
+    else:
+        layout = StridedLayoutAttr(
+            [None if stride == DYNAMIC_INDEX else stride for stride in strides], view.offset
+        )
+        result = MemRefType(element, view.shape, layout)
+    dynamic = [zero.result for stride in strides if stride == DYNAMIC_INDEX]
+    made = memref.ReinterpretCastOp(
+        buffer, [], [], dynamic, [view.offset], list(view.shape), strides, result
     )
+    return [zero, made] if dynamic else [made]

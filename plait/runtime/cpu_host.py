@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects import arith, func, gpu, memref
 from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
     BFloat16Type,
     DenseIntOrFPElementsAttr,
     DictionaryAttr,
@@ -191,10 +192,14 @@ class _Reader:
 
     def view(self, op: memref.ReinterpretCastOp) -> None:
         source = self.views[op.source]
-        if op.offsets or op.sizes or op.strides:
+        if op.offsets or op.sizes or any(stride not in self.numbers for stride in op.strides):
             raise DiagnosticException("cpu: memref.reinterpret_cast on the host must be static")
         shape = tuple(op.static_sizes.get_values())
-        strides = tuple(op.static_strides.get_values())
+        dynamic = iter(op.strides)
+        strides = tuple(
+            self.numbers[next(dynamic)] if stride == DYNAMIC_INDEX else stride
+            for stride in op.static_strides.get_values()
+        )
         offset = op.static_offsets.get_values()[0]
         base = self.views[op.source].buffer
         whole = offset == 0 and shape == self.plan.buffers[base].shape

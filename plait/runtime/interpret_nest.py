@@ -12,8 +12,9 @@ from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp
 from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
+from xdsl.interpreters.arith import ArithFunctions
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineConstraintKind, AffineExpr, AffineMap, AffineSet
 
@@ -31,6 +32,7 @@ LARGEST_SPACE = 40_000_000
 
 def register(interpreter: Interpreter, numbers: Numbers) -> None:
     """Makes an interpreter understand level 3 modules."""
+    interpreter.register_implementations(ArithFunctions())
     interpreter.register_implementations(HostFunctions(interpreter.module, numbers))
 
 
@@ -71,6 +73,8 @@ class HostFunctions(InterpreterFunctions):
         shape, strides = (
             tuple(cast(Any, a).get_values()) for a in (op.static_sizes, op.static_strides)
         )
+        given = iter(args[1:])
+        strides = tuple(next(given) if s == DYNAMIC_INDEX else s for s in strides)
         [offset] = cast(Any, op.static_offsets).get_values()
         steps = [stride * source.itemsize for stride in strides]
         return (np.lib.stride_tricks.as_strided(source[offset:], shape, steps).copy(),)

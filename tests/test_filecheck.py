@@ -8,13 +8,18 @@ from pathlib import Path
 import pytest
 from filecheck_runner import run, run_lines
 
-FOLDER = Path(__file__).parent.parent / "filecheck"
-FILES = sorted(FOLDER.rglob("*.mlir"))
+ROOT = Path(__file__).parent.parent
+FILES = sorted([*(ROOT / "filecheck").rglob("*.mlir"), *(ROOT / "examples").rglob("*.mlir")])
 CASES = [(path, line) for path in FILES for line in run_lines(path)]
 
 
 def name(value: object) -> str:
-    return str(value.relative_to(FOLDER)) if isinstance(value, Path) else ""
+    return str(value.relative_to(ROOT)) if isinstance(value, Path) else ""
+
+
+@pytest.fixture(autouse=True)
+def at_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
 
 
 @pytest.mark.parametrize(("path", "line"), CASES, ids=name)

@@ -72,7 +72,7 @@ class Reductions(Elementwise):
         """Mean; NaN over no elements."""
         count = self.count_of(axis)
         total = self.as_float().sum(axis, keepdim)
-        return total * (1.0 / count) if count else total / 0.0
+        return total / (float(count) if count else 0.0)
 
     def var(self, axis: Axes = None, correction: float = 1, keepdim: bool = False) -> Self:
         """Variance around the mean, over the number of elements less ``correction``."""
@@ -80,7 +80,7 @@ class Reductions(Elementwise):
         centred = x - x.mean(axis, keepdim=True)
         divisor = max(self.count_of(axis) - correction, 0)
         total = (centred * centred).sum(axis, keepdim)
-        return total * (1.0 / divisor) if divisor else total / 0.0
+        return total / float(divisor)
 
     def std(self, axis: Axes = None, correction: float = 1, keepdim: bool = False) -> Self:
         return self.var(axis, correction, keepdim).sqrt()

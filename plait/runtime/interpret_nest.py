@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
-from xdsl.dialects import memref
+from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp
 from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
-from xdsl.interpreters.arith import ArithFunctions
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineConstraintKind, AffineExpr, AffineMap, AffineSet
 
@@ -32,7 +31,6 @@ LARGEST_SPACE = 40_000_000
 
 def register(interpreter: Interpreter, numbers: Numbers) -> None:
     """Makes an interpreter understand level 3 modules."""
-    interpreter.register_implementations(ArithFunctions())
     interpreter.register_implementations(HostFunctions(interpreter.module, numbers))
 
 
@@ -47,6 +45,12 @@ class HostFunctions(InterpreterFunctions):
         self.constants = {
             op.sym_name.data: op for op in module.ops if isinstance(op, memref.GlobalOp)
         }
+
+    @impl(arith.ConstantOp)
+    def run_constant(
+        self, interpreter: Interpreter, op: arith.ConstantOp, args: tuple[Any, ...]
+    ) -> PythonValues:
+        return (cast(Any, op.value).value.data,)
 
     @impl(memref.AllocOp)
     def run_alloc(

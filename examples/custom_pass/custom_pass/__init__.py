@@ -29,4 +29,6 @@ class CustomStoreActivationsPass(ModulePass):
             remarks.passed("custom.stored", "an activation is stored")
 
 
-UNIVERSE = Universe(all_passes={CustomStoreActivationsPass.name: lambda: CustomStoreActivationsPass})
+UNIVERSE = Universe(
+    all_passes={CustomStoreActivationsPass.name: lambda: CustomStoreActivationsPass}
+)

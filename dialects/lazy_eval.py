@@ -57,9 +57,13 @@ def power(a: Array, b: Array) -> Array:
     return np.where(b < 0, inverse, result)
 
 
+def _bits(dtype: np.dtype[Any]) -> int:
+    return 1 if dtype == np.bool_ else dtype.itemsize * 8
+
+
 def shift_left(a: Array, b: Array) -> Array:
     """Left shift; 0 for amounts that are not within the width."""
-    bits = a.dtype.itemsize * 8
+    bits = _bits(a.dtype)
     within = (b >= 0) & (b < bits)
     return np.where(within, np.left_shift(a, np.where(within, b, 0).astype(a.dtype)), 0).astype(
         a.dtype
@@ -68,7 +72,7 @@ def shift_left(a: Array, b: Array) -> Array:
 
 def shift_right(a: Array, b: Array) -> Array:
     """Right shift; as if bit by bit for amounts that are not within the width."""
-    bits = a.dtype.itemsize * 8
+    bits = _bits(a.dtype)
     within = (b >= 0) & (b < bits)
     shifted = np.right_shift(a, np.where(within, b, bits - 1).astype(a.dtype))
     return np.where(within | (a.dtype.kind == "i"), shifted, 0).astype(a.dtype)

@@ -14,13 +14,8 @@ from typing import cast
 from xdsl.ir import SSAValue
 
 from plait.dialects import lazy
-from plait.lowering.fuse_to_nest_pull import (
-    Puller,
-    Request,
-    merged_point,
-    merged_point_at,
-    reduced_axes,
-)
+from plait.lowering.fuse_to_nest_points import merged_point, merged_point_at, reduced_axes
+from plait.lowering.fuse_to_nest_pull import Puller, Request
 from plait.passes.analysis.affine import ZERO, index
 
 Reduction = lazy.ReduceOp | lazy.ArgReduceOp
@@ -59,11 +54,11 @@ class Demands:
         self.found: dict[Request, Demand] = {}
         self._seen: dict[Request, frozenset[Request]] = {}
 
-    def of(self, request: Request) -> list[Request]:
-        """The shared reductions that an element needs, directly or through loops of its own."""
+    def of(self, *requests: Request) -> list[Request]:
+        """The shared reductions that elements need, directly or through loops of their own."""
         needed: dict[Request, None] = {}
         seen: set[Request] = set()
-        pending = [request]
+        pending = list(requests)
         while pending:
             current = pending.pop()
             if current in seen or current.value in self.puller.buffers:
@@ -86,16 +81,10 @@ class Demands:
 
     def is_parallel(self, indices: Iterable[int]) -> bool:
         """Whether indices are parallel axes, or positions that gathers read at such points."""
-        gathered = {number: request for request, number in self.puller.gathered.items()}
-        pending = list(indices)
-        while pending:
-            number = pending.pop()
-            if number in self.parallel:
-                continue
-            if number not in gathered:
-                return False
-            pending.extend(gathered[number].indices())
-        return True
+        return all(
+            number in self.parallel or number in self.puller.gather_of
+            for number in self.puller.behind(indices)
+        )
 
     def inside(self, request: Request) -> list[Request]:
         """What an element is made of, with loops of its own opened on new axes."""
@@ -137,7 +126,7 @@ class Demands:
                 continue
             demand = self.found[request] = Demand(request)
             [operand] = self.inside(request)
-            demand.waits = self.of(operand)
+            demand.waits = self.of(operand, *self.puller.positions(request))
             pending.extend(demand.waits)
         self._order()
 

@@ -259,16 +259,17 @@ class _Builder:
 
     # Stores
 
-    def store(self, output: Output, request: Request) -> None:
-        """Computes an output's element and stores it in the innermost body."""
+    def store(self, output: Output, request: Request, conditions: Sequence[Condition] = ()) -> None:
+        """Computes an output's element and stores it in the innermost body, where the conditions
+        hold."""
         value = self.puller.element(request)
         type = lazy.element_type_of(output.core)
         target = output.stored_at(request.point, self.space)
         stored = self.puller.scalars.stored(value, type)
-        self.scopes.store(stored, output.buffer, target, request.conditions)
+        self.scopes.store(stored, output.buffer, target, conditions)
 
     def store_at_root(self, output: Output) -> None:
-        self.store(output, self.root_request(output))
+        self.store(output, self.root_request(output), self.root_conditions(output))
 
     def store_in_loops(self, output: Output) -> None:
         axes = self.puller.nested_axes(output.shape)
@@ -367,6 +368,8 @@ class _Builder:
         self, axes: Sequence[Axis], demands: Sequence[Demand], outputs: Sequence[Output]
     ) -> None:
         """One pass over the axes: combines for the demands, stores the outputs."""
+        for demand in demands:
+            self.puller.bind_positions(demand.request)
         self.scopes.open(axes)
         kinds: list[nest.CombineKind] = []
         values: list[SSAValue] = []
@@ -437,7 +440,7 @@ class _Builder:
         self.scopes.bind(slot, position)
         inside = (Condition(index(slot)), Condition(add(scale(index(slot), -1), extent - 1)))
         target = output.stored_at(merged_point_at(at, axis, index(slot)), self.space)
-        old = self.scopes.load(output.buffer, target, inside)
+        old = self.scopes.load_here(output.buffer, target, inside)
         old = self.puller.scalars.loaded(old, type)
         value = combine(self.puller.scalars, op.kind.data, type, old, update)
         stored = self.puller.scalars.stored(value, type)

@@ -6,19 +6,25 @@ as it can be. Chains of operations may be of any length: the evaluation keeps it
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, cast
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType, IntegerType, i8, i32, i64
-from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from plait.dialects import lazy
 from plait.dialects.nest import CombineKind
 from plait.dtypes import is_bool, is_unsigned
 from plait.lowering.fuse_to_nest_elementwise import combine, elementwise
+from plait.lowering.fuse_to_nest_points import (
+    add_expr,
+    merged_point,
+    merged_point_at,
+    reduced_axes,
+)
 from plait.lowering.fuse_to_nest_scalars import (
     Scalars,
     compute_type,
@@ -27,8 +33,7 @@ from plait.lowering.fuse_to_nest_scalars import (
     width,
 )
 from plait.lowering.fuse_to_nest_scopes import Axis, Scopes
-from plait.passes.analysis.affine import ZERO, Expr, index, scale
-from plait.passes.analysis.affine import combine as sum_of
+from plait.passes.analysis.affine import ZERO, Expr, index
 from plait.passes.analysis.index_maps import Condition, Point, in_range, sources
 
 
@@ -60,6 +65,8 @@ class Puller:
         self.scalars = Scalars(scopes.emit)
         self.memo: dict[Request, SSAValue] = {}
         self.gathered: dict[Request, int] = {}
+        self.gather_of: dict[int, Request] = {}
+        """The gather that reads each index of :attr:`gathered` from data."""
         self._nested = 0
 
     # Requests
@@ -77,8 +84,37 @@ class Puller:
         if request not in self.gathered:
             op = cast(lazy.GatherOp, request.value.owner)
             extent = lazy.shape_of(op.source)[op.axis.value.data]
-            self.gathered[request] = self.space.new_index((0, max(extent - 1, 0)))
+            number = self.space.new_index((0, max(extent - 1, 0)))
+            self.gathered[request] = number
+            self.gather_of[number] = request
         return self.gathered[request]
+
+    def behind(self, indices: Iterable[int]) -> set[int]:
+        """The indices, and those that the gathers among them read their positions at."""
+        found: set[int] = set()
+        pending = list(indices)
+        while pending:
+            number = pending.pop()
+            if number in found:
+                continue
+            found.add(number)
+            if number in self.gather_of:
+                pending.extend(self.gather_of[number].indices())
+        return found
+
+    def positions(self, request: Request) -> list[Request]:
+        """The positions that gathers read to know where a request is."""
+        numbers = self.behind(request.indices())
+        return [self.inputs(self.gather_of[n])[0] for n in numbers if n in self.gather_of]
+
+    def bind_positions(self, request: Request) -> None:
+        """Emits the positions that a request is at, so that its element can be."""
+        # A gather at a gathered position has the higher number: in order, each finds its own.
+        for number in sorted(self.behind(request.indices())):
+            gather = self.gather_of.get(number)
+            known = self.scopes.value_of.get(number)
+            if gather is not None and (known is None or not self.scopes.is_open(known)):
+                self.bind_gather(gather, self.element(self.inputs(gather)[0]))
 
     def inputs(self, request: Request) -> list[Request]:
         """What an element of anything but a reduction, scan or scatter is made of."""
@@ -128,12 +164,7 @@ class Puller:
     def recall(self, request: Request) -> SSAValue | None:
         """What was emitted for a request, if its body is still open."""
         value = self.memo.get(request)
-        if value is None:
-            return None
-        depth = self.scopes.depth[value]
-        block = value.block if isinstance(value, BlockArgument) else value.owner.parent
-        open_block = self.scopes.stack[depth].block if depth <= self.scopes.top else None
-        return value if block is open_block else None
+        return value if value is not None and self.scopes.is_open(value) else None
 
     def steps(self, request: Request) -> Steps:
         """The code of one element."""
@@ -152,7 +183,7 @@ class Puller:
             case lazy.MovementOp():
                 return (yield from self.moved(op, request))
             case lazy.GatherOp():
-                return (yield from self.gather(op, request))
+                return (yield from self.gather(request))
             case lazy.ReduceOp() | lazy.ArgReduceOp():
                 return (yield from self.reduce(op, request))
             case lazy.ScanOp():
@@ -172,7 +203,8 @@ class Puller:
 
     def splat(self, op: lazy.ConstantOp) -> SSAValue:
         type = lazy.element_type_of(op.result)
-        value = next(iter(cast(Any, op.value).iter_values()))
+        # A constant without elements may be asked for by code that never runs.
+        value = next(iter(cast(Any, op.value).iter_values()), 0)
         return self.scalars.const(value, compute_type(type))
 
     def iota(self, op: lazy.IotaOp, point: Point) -> SSAValue:
@@ -222,13 +254,17 @@ class Puller:
                 result = value
         return result
 
-    def gather(self, op: lazy.GatherOp, request: Request) -> Steps:
+    def gather(self, request: Request) -> Steps:
         positions, taken = self.inputs(request)
-        raw = yield positions
+        self.bind_gather(request, (yield positions))
+        return (yield taken)
+
+    def bind_gather(self, request: Request, raw: SSAValue) -> None:
+        """Makes a number from data the position that a gather reads at."""
+        op = cast(lazy.GatherOp, request.value.owner)
         extent = lazy.shape_of(op.source)[op.axis.value.data]
         position = self.clamped(raw, lazy.element_type_of(op.indices), extent)
         self.scopes.bind(self.gather_index(request), position)
-        return (yield taken)
 
     def clamped(self, raw: SSAValue, type: Attribute, extent: int) -> SSAValue:
         """An integer as a position within an axis."""
@@ -359,28 +395,3 @@ class Puller:
         value = self.scalars.select(hit, self.scalars.rounded(value, type), carried)
         [result] = self.scopes.close_sequential([init], [value])
         return result
-
-
-def reduced_axes(op: lazy.ReduceOp | lazy.ArgReduceOp) -> tuple[int, ...]:
-    """The operand's axes that a reduction removes."""
-    if isinstance(op, lazy.ReduceOp):
-        return tuple(cast(Any, op.axes).get_values())
-    return (op.axis.value.data,)
-
-
-def merged_point(kept: Point, axes: Sequence[int], within: Sequence[Expr]) -> Point:
-    """A point of a reduction's operand, from one of its result and one of the reduced axes."""
-    inside = dict(zip(axes, within, strict=True))
-    outside = iter(kept)
-    rank = len(kept) + len(axes)
-    return tuple(inside[axis] if axis in inside else next(outside) for axis in range(rank))
-
-
-def merged_point_at(point: Point, axis: int, expr: Expr) -> Point:
-    """The point with another expression on one axis."""
-    return (*point[:axis], expr, *point[axis + 1 :])
-
-
-def add_expr(lhs: Expr, rhs: Expr, factor: int) -> Expr:
-    """``lhs + factor * rhs``."""
-    return sum_of(lhs, scale(rhs, factor))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import IndexType
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.ir.affine import (
     AffineConstraintExpr,
     AffineConstraintKind,
@@ -63,6 +63,12 @@ class Scopes:
 
     def bind(self, index: int, value: SSAValue) -> None:
         self.value_of[index] = value
+
+    def is_open(self, value: SSAValue) -> bool:
+        """Whether a value can be used in the innermost body."""
+        depth = self.depth[value]
+        block = value.block if isinstance(value, BlockArgument) else value.owner.parent
+        return depth <= self.top and block is self.stack[depth].block
 
     def place(self, op: Operation, at_least: int = 0) -> SSAValue | None:
         """Adds an operation to the body of its deepest operand, or to a deeper one."""
@@ -148,8 +154,18 @@ class Scopes:
         return operands, map, _set(conditions, dimension_of) if conditions else None
 
     def load(self, buffer: SSAValue, point: Point, conditions: Sequence[Condition]) -> SSAValue:
+        """Loads from a buffer that the kernel only reads, as far out as the indices allow."""
         operands, map, where = self.access(point, conditions)
         return self.emit(nest.LoadOp(buffer, operands, map, where))
+
+    def load_here(
+        self, buffer: SSAValue, point: Point, conditions: Sequence[Condition]
+    ) -> SSAValue:
+        """Loads in the innermost body, from a buffer that it also writes."""
+        operands, map, where = self.access(point, conditions)
+        loaded = self.place(nest.LoadOp(buffer, operands, map, where), at_least=self.top)
+        assert loaded is not None
+        return loaded
 
     def store(
         self, value: SSAValue, buffer: SSAValue, point: Point, conditions: Sequence[Condition]

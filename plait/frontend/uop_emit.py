@@ -6,6 +6,7 @@ import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any, cast
 
 from xdsl.dialects.builtin import (
@@ -22,6 +23,7 @@ from plait.dialects import lazy
 from plait.dialects.lazy import element_type_of, shape_of
 from plait.dtypes import TYPE_OF_NAME, ElementType, is_bool, is_float
 from plait.errors import PlaitError
+from plait.frontend.node import LARGEST_SPLAT
 
 Shape = tuple[int, ...]
 Literal = float | int | bool
@@ -163,10 +165,11 @@ class Emitter:
         return self.constant(value, type, ())
 
     def constant(self, value: Literal, type: Attribute, shape: Shape) -> SSAValue:
-        attr = scalar_attr(value, type)
-        data = [attr.value.data]
-        dense = DenseIntOrFPElementsAttr.from_list(TensorType(type, shape), data)  # pyright: ignore
-        return self.add(lazy.ConstantOp(dense))  # pyright: ignore
+        """One value everywhere; a large one is an expand, as a dense attribute holds every byte."""
+        held = shape if prod(shape) <= LARGEST_SPLAT else (1,) * len(shape)
+        data = [scalar_attr(value, type).value.data]
+        dense = DenseIntOrFPElementsAttr.from_list(TensorType(type, held), data)  # pyright: ignore
+        return self.broadcast(self.add(lazy.ConstantOp(dense)), shape)  # pyright: ignore
 
     def cast(self, value: SSAValue, type: Attribute) -> SSAValue:
         if element_type_of(value) == type:

@@ -203,13 +203,17 @@ class KernelRun:
         point = self.point(op.map.data, op.indices)
         value = self.values[op.value]
         shape = tuple(self.extents)
-        if op.where is None:
-            places = np.broadcast_arrays(np.broadcast_to(value, shape), *point)
-            buffer[tuple(places[1:])] = places[0]
+        inside: Any = ()
+        if op.where is not None:
+            inside = np.broadcast_to(self.holds(op.where.data, op.indices), shape)
+        values = np.broadcast_to(value, shape)[inside]
+        if not point:
+            # All points store to the only element: the last one wins.
+            if values.size:
+                buffer[()] = values.reshape(-1)[-1]
             return
-        inside = np.broadcast_to(self.holds(op.where.data, op.indices), shape)
         places = [np.broadcast_to(at, shape)[inside] for at in point]
-        buffer[tuple(places)] = np.broadcast_to(value, shape)[inside]
+        buffer[tuple(places)] = values
 
     # Loops
 

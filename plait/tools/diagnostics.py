@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation, TypeAttribute
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import ParseError
+
+_TENSOR = re.compile(r"tensor<[0-9a-z]+>")
+_SPLAT = re.compile(r"dense<[^<>\[\]\"]*> : tensor<[0-9a-z]+>")
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,8 @@ class LocatingParser(Parser):
     def __init__(self, ctx: Context, text: str, file: str, first_line: int):
         super().__init__(ctx, text, file)
         self.file = file
+        self.text = text
+        self.known: dict[str, Any] = {}
         self.starts = [0]
         self.first_line = first_line
         for position, character in enumerate(text):
@@ -59,6 +66,24 @@ class LocatingParser(Parser):
 
         line = bisect_right(self.starts, position)
         return Place(self.file, self.first_line + line - 1, position - self.starts[line - 1] + 1)
+
+    def parse_optional_type(self) -> TypeAttribute | None:
+        """Types are met again and again: each text is parsed once."""
+        return self._remembered(_TENSOR, super().parse_optional_type)
+
+    def parse_optional_attribute(self) -> Attribute | None:
+        """So are constants of one number."""
+        return self._remembered(_SPLAT, super().parse_optional_attribute)
+
+    def _remembered(self, pattern: re.Pattern[str], parse: Callable[[], Any]) -> Any:
+        match = pattern.match(self.text, self._current_token.span.start)
+        if match is None:
+            return parse()
+        if match.group() not in self.known:
+            self.known[match.group()] = parse()
+        else:
+            self._resume_from(match.end())
+        return self.known[match.group()]
 
     def parse_operation(self) -> Operation:
         start = self._current_token.span.start

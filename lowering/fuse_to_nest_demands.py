@@ -6,6 +6,7 @@ over equally many elements that do not depend on each other run in one sweep.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from math import prod
@@ -68,7 +69,7 @@ class Demands:
             if isinstance(op, Reduction) and self.is_shared(current):
                 needed[current] = None
             else:
-                pending.extend(self.inside(current))
+                pending.extend(reversed(self.inside(current)))
         return list(needed)
 
     def is_shared(self, request: Request) -> bool:
@@ -119,9 +120,9 @@ class Demands:
 
     def add(self, requests: Sequence[Request]) -> None:
         """Finds the shared reductions behind shared reductions, and the order of all."""
-        pending = list(requests)
+        pending = deque(requests)
         while pending:
-            request = pending.pop()
+            request = pending.popleft()
             if request in self.found:
                 continue
             demand = self.found[request] = Demand(request)

@@ -11,26 +11,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
-from xdsl.dialects import arith
-from xdsl.dialects.builtin import IndexType, i64
+from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Block, Region, SSAValue
 
 from plait.dialects import fuse, lazy, nest
 from plait.lowering.fuse_to_nest_demands import Demand, Demands
-from plait.lowering.fuse_to_nest_elementwise import combine
+from plait.lowering.fuse_to_nest_ordered import store_scans, store_scatter
 from plait.lowering.fuse_to_nest_outputs import Output
-from plait.lowering.fuse_to_nest_pull import (
-    Puller,
-    Request,
-    merged_point,
-    merged_point_at,
-    reduced_axes,
-)
-from plait.lowering.fuse_to_nest_scalars import buffer_type, compute_type, identity_of
+from plait.lowering.fuse_to_nest_points import merged_point, reduced_axes
+from plait.lowering.fuse_to_nest_pull import Puller, Request
+from plait.lowering.fuse_to_nest_scalars import buffer_type
 from plait.lowering.fuse_to_nest_scopes import Axis, Scopes
 from plait.passes.analysis.affine import ZERO, Expr, add, index, scale
 from plait.passes.analysis.affine import combine as sum_of
-from plait.passes.analysis.index_maps import Condition, Point
+from plait.passes.analysis.index_maps import Condition, Point, reshape
 
 
 def kernel_of(
@@ -87,6 +81,7 @@ class _Builder:
         self.shape: tuple[int, ...] = ()
         self.point: Point = ()
         self.demands = Demands(self.puller, ())
+        self.named_sweeps: list[Axis] = []
 
     # The parallel axes
 
@@ -103,8 +98,10 @@ class _Builder:
         self.run_sweeps(swept)
         for output in ordered:
             if output in scattered:
-                self.store_scatter(output)
-        self.store_scans([output for output in ordered if output not in scattered])
+                store_scatter(self.puller, self.point, output)
+        scanned = [output for output in ordered if output not in scattered]
+        if scanned:
+            store_scans(self.puller, self.point, self.scans(), scanned)
         for output in root:
             self.store_at_root(output)
         for output in loose:
@@ -129,6 +126,9 @@ class _Builder:
             and prod(lazy.shape_of(op.operand)) > prod(lazy.shape_of(op.result))
         ]
 
+    def scans(self) -> list[lazy.ScanOp]:
+        return [op for op in self.group.body_ops() if isinstance(op, lazy.ScanOp)]
+
     def is_ordered(self, output: Output, kind: type[lazy.LazyOp]) -> bool:
         return isinstance(output.core.owner, kind) and output.core not in self.puller.buffers
 
@@ -137,7 +137,7 @@ class _Builder:
 
         They share the kernel if all of them are along the same axis of the same shape.
         """
-        scans = [op for op in self.group.body_ops() if isinstance(op, lazy.ScanOp)]
+        scans = self.scans()
         scatters = [o for o in self.outputs if self.is_ordered(o, lazy.ScatterOp)]
         if scatters:
             first = scatters[0].core.owner
@@ -161,7 +161,7 @@ class _Builder:
     def parallel_shape(self, ordered: Sequence[Output]) -> tuple[int, ...]:
         if ordered:
             op = ordered[0].core.owner
-            scan = next((s for s in self.group.body_ops() if isinstance(s, lazy.ScanOp)), None)
+            scan = next(iter(self.scans()), None)
             if isinstance(op, lazy.ScatterOp):
                 return self.frame(ordered[0])
             assert scan is not None
@@ -236,7 +236,6 @@ class _Builder:
 
     def moved_point(self, shape: Sequence[int]) -> Point:
         """The point of another shape of as many elements, at the same row-major position."""
-        from plait.passes.analysis.index_maps import reshape
 
         return reshape(self.point, self.shape, shape, self.space)
 
@@ -259,23 +258,14 @@ class _Builder:
 
     # Stores
 
-    def store(self, output: Output, request: Request, conditions: Sequence[Condition] = ()) -> None:
-        """Computes an output's element and stores it in the innermost body, where the conditions
-        hold."""
-        value = self.puller.element(request)
-        type = lazy.element_type_of(output.core)
-        target = output.stored_at(request.point, self.space)
-        stored = self.puller.scalars.stored(value, type)
-        self.scopes.store(stored, output.buffer, target, conditions)
-
     def store_at_root(self, output: Output) -> None:
-        self.store(output, self.root_request(output), self.root_conditions(output))
+        output.store(self.puller, self.root_request(output), self.root_conditions(output))
 
     def store_in_loops(self, output: Output) -> None:
         axes = self.puller.nested_axes(output.shape)
         self.scopes.open(axes)
         point = tuple(ZERO if axis.extent == 1 else index(axis.index) for axis in axes)
-        self.store(output, self.puller.request(output.core, point))
+        output.store(self.puller, self.puller.request(output.core, point))
         self.scopes.close_reduce([], [])
 
     # Sweeps
@@ -316,7 +306,7 @@ class _Builder:
         """Axes shared by all sweeps over this many elements: those of the largest reduction."""
         fitting = [d for d in self.demands.found.values() if d.size == size]
         extents = [extent for extent in fitting[0].extents if extent != 1]
-        start = sum(1 for _ in self.named_sweeps)
+        start = len(self.named_sweeps)
         axes = [
             Axis(self.space.new_index((0, extent - 1)), f"r{start + number}", extent)
             for number, extent in enumerate(extents)
@@ -324,15 +314,10 @@ class _Builder:
         self.named_sweeps.extend(axes)
         return axes
 
-    @property
-    def named_sweeps(self) -> list[Axis]:
-        return self.__dict__.setdefault("_named_sweeps", [])
-
     def within(self, extents: Sequence[int], axes: Sequence[Axis]) -> list[Expr]:
         """The point of a reduction's axes that a point of the sweep's axes stands for."""
         have = [axis.extent for axis in axes]
         point = tuple(index(axis.index) for axis in axes)
-        from plait.passes.analysis.index_maps import reshape
 
         return list(reshape(point, have, extents, self.space))
 
@@ -382,67 +367,10 @@ class _Builder:
             kinds.append(kind)
             values.extend(given)
         for output in outputs:
-            self.store(output, self.puller.request(output.core, self.swept_point(output, axes)))
+            output.store(
+                self.puller, self.puller.request(output.core, self.swept_point(output, axes))
+            )
         results = list(self.scopes.close_reduce(kinds, values))
         for demand, kind in zip(demands, kinds, strict=True):
             own, results = results[: kind.width], results[kind.width :]
             self.puller.memo[demand.request] = self.puller.outcome(demand.op, own)
-
-    # Scans and scatters
-
-    def store_scans(self, outputs: Sequence[Output]) -> None:
-        """Runs the group's scans in order along their axis and stores what follows from them."""
-        if not outputs:
-            return
-        scans = [op for op in self.group.body_ops() if isinstance(op, lazy.ScanOp)]
-        axis = scans[0].axis.value.data
-        extent = lazy.shape_of(scans[0].result)[axis]
-        [loop] = self.puller.nested_axes([extent])
-        point = (*self.point[:axis], index(loop.index), *self.point[axis:])
-        types = [lazy.element_type_of(scan.result) for scan in scans]
-        inits = [
-            self.puller.scalars.const(identity_of(scan.kind.data, type), compute_type(type))
-            for scan, type in zip(scans, types, strict=True)
-        ]
-        carried = self.scopes.open([loop], [init.type for init in inits])
-        values: list[SSAValue] = []
-        for scan, type, running in zip(scans, types, carried, strict=True):
-            element = self.puller.element(self.puller.request(scan.operand, point))
-            value = combine(self.puller.scalars, scan.kind.data, type, running, element)
-            self.puller.memo[self.puller.request(scan.result, point)] = value
-            values.append(value)
-        for output in outputs:
-            self.store(output, self.puller.request(output.core, point))
-        self.scopes.close_sequential(inits, values)
-
-    def store_scatter(self, output: Output) -> None:
-        """Copies the destination along the axis, then applies the updates in order."""
-        op = output.core.owner
-        assert isinstance(op, lazy.ScatterOp)
-        axis, type = op.axis.value.data, lazy.element_type_of(op.result)
-        extent = output.shape[axis]
-        if extent:
-            [copied] = self.puller.nested_axes([extent])
-            self.scopes.open([copied])
-            at = (*self.point[:axis], index(copied.index), *self.point[axis:])
-            value = self.puller.element(self.puller.request(op.destination, at))
-            stored = self.puller.scalars.stored(value, type)
-            self.scopes.store(stored, output.buffer, output.stored_at(at, self.space), ())
-            self.scopes.close_reduce([], [])
-        [loop] = self.puller.nested_axes([lazy.shape_of(op.indices)[axis]])
-        self.scopes.open([loop])
-        at = (*self.point[:axis], index(loop.index), *self.point[axis:])
-        raw = self.puller.element(self.puller.request(op.indices, at))
-        update = self.puller.element(self.puller.request(op.updates, at))
-        number = self.puller.scalars.cast(raw, lazy.element_type_of(op.indices), i64)
-        position = self.scopes.emit(arith.IndexCastOp(number, IndexType()))
-        slot = self.space.new_index((-(2**62), 2**62))
-        self.scopes.bind(slot, position)
-        inside = (Condition(index(slot)), Condition(add(scale(index(slot), -1), extent - 1)))
-        target = output.stored_at(merged_point_at(at, axis, index(slot)), self.space)
-        old = self.scopes.load_here(output.buffer, target, inside)
-        old = self.puller.scalars.loaded(old, type)
-        value = combine(self.puller.scalars, op.kind.data, type, old, update)
-        stored = self.puller.scalars.stored(value, type)
-        self.scopes.store(stored, output.buffer, target, inside)
-        self.scopes.close_sequential([], [])

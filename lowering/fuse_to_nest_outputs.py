@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, cast
@@ -9,8 +10,9 @@ from typing import Any, cast
 from xdsl.ir import Operation, SSAValue
 
 from plait.dialects import lazy
+from plait.lowering.fuse_to_nest_pull import Puller, Request
 from plait.passes.analysis.affine import ZERO, Space, add, scale
-from plait.passes.analysis.index_maps import Point, reshape
+from plait.passes.analysis.index_maps import Condition, Point, reshape
 
 
 @dataclass(frozen=True)
@@ -58,3 +60,11 @@ class Output:
                 case _:
                     point = reshape(point, shape, lazy.shape_of(view.results[0]), space)
         return point or (ZERO,) * len(lazy.shape_of(self.value))
+
+    def store(self, puller: Puller, request: Request, conditions: Sequence[Condition] = ()) -> None:
+        """Computes an element of the core and stores it in the innermost body, where the
+        conditions hold."""
+        value = puller.element(request)
+        stored = puller.scalars.stored(value, lazy.element_type_of(self.core))
+        target = self.stored_at(request.point, puller.space)
+        puller.scopes.store(stored, self.buffer, target, conditions)

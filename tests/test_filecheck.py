@@ -32,11 +32,10 @@ def test_filecheck(path: Path, line: str) -> None:
 def test_every_file_checks_something(path: Path) -> None:
     lines = run_lines(path)
     assert lines, "a test without a RUN line"
-    checks = re.search(r"^\s*//\s*[A-Z0-9_-]*CHECK", path.read_text(), re.M)
-    if checks:
-        assert any("filecheck" in line for line in lines), "CHECK lines that nothing reads"
-    else:
-        assert any("--verify-diagnostics" in line for line in lines), "a test that checks nothing"
+    checks = re.search(r"^\s*//\s*[A-Z][A-Z0-9_-]*: ", path.read_text().replace("RUN:", ""), re.M)
+    reads = any("filecheck" in line for line in lines)
+    assert bool(checks) == reads, "checks that nothing reads, or nothing to check"
+    assert reads or any("--verify-diagnostics" in line for line in lines), "checks nothing"
 
 
 @pytest.mark.parametrize(

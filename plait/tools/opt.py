@@ -300,7 +300,8 @@ def guarded(run: Callable[[], int], debug: bool) -> int:
     except PlaitError as error:
         if debug:
             raise
-        print(f"error: {error}", file=sys.stderr)
+        placed = ": error: " in str(error).split("\n")[0]
+        print(error if placed else f"error: {error}", file=sys.stderr)
         return 1
     except BrokenPipeError:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - replaces the closed stream to the end

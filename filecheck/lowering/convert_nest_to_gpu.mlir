@@ -1,0 +1,51 @@
+// RUN: plait-opt %s --convert-nest-to-gpu | filecheck %s
+// RUN: plait-opt %s --convert-nest-to-gpu -t cuda | filecheck %s --check-prefix=CUDA
+
+// CHECK:         "gpu.module"() <{sym_name = "kernels"}>
+// CHECK:         "memref.global"() <{sym_name = "rows_shared0", type = memref<256xf32, 3 : i64>
+// CHECK:         "gpu.func"()
+// CHECK:           "gpu.block_id"
+// CHECK:           "gpu.thread_id"
+// CHECK:           scf.for %{{.*}} = %{{.*}} to %{{.*}} step %{{.*}} iter_args(
+// CHECK:           "gpu.barrier"
+// CHECK:           scf.if
+// CHECK:           "gpu.return"
+// CHECK:         sym_name = "rows", gpu.kernel, plait.grid = array<i64: 8, 1, 1>, plait.block = array<i64: 256, 1, 1>
+// CHECK:         sym_name = "masked", gpu.kernel, plait.grid = array<i64: 1, 1, 1>, plait.block = array<i64: 256, 1, 1>
+// CHECK-LABEL: func.func @main(
+// CHECK:         "gpu.launch_func"({{.*}}) <{kernel = @kernels::@rows
+
+// CUDA-LABEL: // rows
+// CUDA-NEXT:  //   space: i = 8
+// CUDA-NEXT:  //   schedule: #nest.schedule<"cuda:sm_80", block,
+// CUDA-NEXT:  //   launch: 8 blocks of 256 threads
+// CUDA:       extern "C" __global__ void __launch_bounds__(256)
+// CUDA-NEXT:  rows(const float* __restrict__ x,
+// CUDA-NEXT:      float* __restrict__ y)
+// CUDA:         float acc = 0.0f;
+// CUDA-NEXT:    for (int {{.*}} = thread; {{.*}} < 512; {{.*}} += 256) {
+// CUDA:         __shared__ float rows_shared0[256];
+// CUDA:         __syncthreads();
+// CUDA:         if (thread == 0) {
+// CUDA-NEXT:      y[block] =
+nest.kernel @rows(%x: memref<8x512xf32>, %y: memref<8xf32>) axes [%i = 8] {
+  %s = nest.reduce [sum] over [%j = 512] {
+    %v = nest.load %x[(d0, d1) -> (d0, d1)](%i, %j) : memref<8x512xf32>
+    nest.yield %v : f32
+  } : f32
+  nest.store %s, %y[(d0) -> (d0)](%i) : memref<8xf32>
+}
+
+// CUDA-LABEL: // masked
+// CUDA:       if ({{.*}} < 10) {
+// CUDA:         ? x[{{.*}}] : 0.0f;
+nest.kernel @masked(%x: memref<8xf32>, %y: memref<10xf32>) axes [%i = 10] {
+  %v = nest.load %x[(d0) -> (d0 - 1)](%i) where (d0) : (d0 - 1 >= 0, 8 - d0 >= 0) : memref<8xf32>
+  nest.store %v, %y[(d0) -> (d0)](%i) : memref<10xf32>
+}
+
+func.func @main(%x: memref<8x512xf32>) -> memref<8xf32> {
+  %y = memref.alloc() : memref<8xf32>
+  nest.launch @rows(%x, %y) : memref<8x512xf32>, memref<8xf32>
+  return %y : memref<8xf32>
+}

@@ -185,7 +185,10 @@ class PlaitOptMain(xDSLOptMain):
         parser = LocatingParser(self.ctx, text, file, first_line)
         module: ModuleOp | None = None
         try:
-            module = parser.parse_module(not self.args.no_implicit_module)
+            empty = not re.sub(r"//.*", "", text).strip()
+            module = (
+                ModuleOp([]) if empty else parser.parse_module(not self.args.no_implicit_module)
+            )
             self.apply_passes(module)
             return self.output_resulting_program(module), []
         except ParseError as error:

@@ -1,0 +1,165 @@
+"""The driver: options, diagnostics, plugins."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from filecheck_runner import run
+
+ROOT = Path(__file__).parent.parent
+PROGRAM = """
+func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
+  %y = lazy.exp %x : tensor<4x8xf32>
+  %s = lazy.reduce sum %y axes = [1] : tensor<4x8xf32> -> tensor<4xf32>
+  return %s : tensor<4xf32>
+}
+"""
+WRONG = """
+func.func @main(%x: tensor<4x8xf32>) {
+  %y = lazy.reshape %x : tensor<4x8xf32> -> tensor<5xf32>
+  return
+}
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "program.mlir"
+    path.write_text(PROGRAM)
+    return path
+
+
+def test_passes_as_flags_run_in_order(file: Path) -> None:
+    flags = run("plait-opt %s --fuse-form-groups --convert-fuse-to-nest", file)
+    spec = run("plait-opt %s -p fuse-form-groups,convert-fuse-to-nest", file)
+    assert flags.status == 0 and flags.out == spec.out
+    assert "nest.kernel" in flags.out
+
+
+def test_ir_between_passes_goes_to_stderr(file: Path) -> None:
+    result = run("plait-opt %s --pipeline none --convert-fuse-to-nest --print-ir-after-all", file)
+    assert result.err.count("IR after") == 2
+    assert "IR after" not in result.out
+    one = run("plait-opt %s --pipeline seed --print-ir-after fuse-merge-reduces", file)
+    assert one.err.count("IR after") == 1
+
+
+def test_timing_goes_to_stderr(file: Path) -> None:
+    result = run("plait-opt %s --pipeline none --timing", file)
+    assert "ms  fuse-form-groups" in result.err
+    assert "ms" not in result.out
+
+
+@pytest.mark.parametrize("suffix", ["json", "yaml"])
+def test_remarks_are_written(file: Path, suffix: str, tmp_path: Path) -> None:
+    out = tmp_path / f"remarks.{suffix}"
+    run(f"plait-opt %s --pipeline default --remarks-output-file={out}", file)
+    text = out.read_text()
+    assert "fuse.group-formed" in text
+    if suffix == "json":
+        assert {"kind", "id", "message", "facts"} <= set(json.loads(text)[0])
+
+
+def test_remarks_can_be_filtered(file: Path) -> None:
+    every = run("plait-opt %s --pipeline none --remarks", file).err
+    none = run("plait-opt %s --pipeline none --remarks=nothing", file).err
+    assert "remark:" in every and "remark:" not in none
+
+
+def test_output_is_whole_or_not_at_all(file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.mlir"
+    out.write_text("before")
+    file.write_text(WRONG)
+    assert run(f"plait-opt %s -o {out}", file).status == 1
+    assert out.read_text() == "before"
+    file.write_text(PROGRAM)
+    assert run(f"plait-opt %s -o {out}", file).status == 0
+    assert "lazy.exp" in out.read_text()
+
+
+def test_expected_errors_must_appear(file: Path) -> None:
+    expected = WRONG.replace("  %y", "  // expected-error@below {{cannot reshape 4x8}}\n  %y")
+    command = "plait-opt %s --verify-diagnostics"
+    assert run(command, file, expected).status == 0
+    for changed in (
+        WRONG,
+        expected.replace("cannot reshape", "something else"),
+        expected.replace("@below", "@above"),
+        PROGRAM.replace("  %y", "  // expected-error@below {{nothing}}\n  %y"),
+    ):
+        result = run(command, file, changed)
+        assert result.status == 1
+        assert "expected" in result.err
+
+
+def test_errors_carry_place_and_caret(file: Path) -> None:
+    result = run("plait-opt %s", file, WRONG)
+    first, line, caret = result.err.splitlines()[:3]
+    assert first.endswith(
+        ":3:3: error: 'lazy.reshape': cannot reshape 4x8 (32 elements) to 5 (5 elements)"
+    )
+    assert line.strip().startswith("%y = lazy.reshape")
+    assert caret == "  ^"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"\xff\xfe", "not UTF-8"),
+        (b"", ""),
+        (b"func.func @f(", "error:"),
+        (b"%0 = other.op", "error:"),
+    ],
+)
+def test_odd_files(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "odd.mlir"
+    path.write_bytes(content)
+    result = run("plait-opt %s", path)
+    assert result.status == (1 if message else 0)
+    assert message in result.err and "Traceback" not in result.err
+
+
+def test_loading_a_broken_file_says_where(tmp_path: Path, file: Path) -> None:
+    path = tmp_path / "broken.py"
+    path.write_text("x = 1\nraise ValueError('no')\n")
+    result = run(f"plait-opt %s --load {path}", file)
+    assert f"{path}:2: error: ValueError: no" in result.err
+    path.write_text("x = 1\n")
+    assert "defines no pass" in run(f"plait-opt %s --load {path}", file).err
+
+
+def installed(folder: Path) -> dict[str, str]:
+    """An environment in which the example package is installed."""
+    info = folder / "custom_pass-0.1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: custom-pass\nVersion: 0.1.0\n")
+    entry = "[xdsl.universe]\ncustom_pass = custom_pass:UNIVERSE\n"
+    (info / "entry_points.txt").write_text(entry)
+    paths = [str(folder), str(ROOT / "examples/custom_pass")]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+
+
+@pytest.mark.parametrize("tool", ["plait-opt", "xdsl-opt"])
+def test_installed_plugins_are_found(tool: str, tmp_path: Path, file: Path) -> None:
+    command = [str(Path(sys.executable).parent / tool), str(file), "-p", "custom-store-activations"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=installed(tmp_path), check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "lazy.reduce" in done.stdout
+
+
+def test_starts_fast() -> None:
+    command = [str(Path(sys.executable).parent / "plait-opt"), "--help"]
+    times: list[float] = []
+    for _ in range(3):
+        start = time.perf_counter()
+        subprocess.run(command, capture_output=True, check=True)
+        times.append(time.perf_counter() - start)
+    assert min(times) < 1.0

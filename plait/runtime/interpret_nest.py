@@ -3,11 +3,14 @@
 Every axis that is open is a dimension of the arrays that hold scalars: an index is a counting
 array along its dimension, a scalar an array that broadcasts over the dimensions it depends on. A
 reduction adds dimensions at the end and combines them away; a loop in order steps through its axes.
+Large spaces run in parts, each small enough to hold, and values go when nothing needs them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import product
+from math import prod
 from typing import Any, cast
 
 import numpy as np
@@ -25,17 +28,19 @@ from plait.errors import PlaitError
 from plait.runtime.interpret_scalars import ScalarMeaning
 
 Values = dict[SSAValue, Array]
-LARGEST_SPACE = 40_000_000
-"""Points of a kernel's space that are held at once."""
+Part = Sequence[range]
+"""A range of each of some axes."""
+PART = 1 << 19
+"""Points of a kernel's space that run at once."""
 
 
 def register(interpreter: Interpreter, numbers: Numbers) -> None:
     """Makes an interpreter understand level 3 modules."""
-    interpreter.register_implementations(HostFunctions(interpreter.module, numbers))
+    interpreter.register_implementations(NestFunctions(interpreter.module, numbers))
 
 
 @register_impls
-class HostFunctions(InterpreterFunctions):
+class NestFunctions(InterpreterFunctions):
     """What the host function of a level 3 module does: buffers are arrays that launches fill."""
 
     def __init__(self, module: Operation, numbers: Numbers):
@@ -87,7 +92,20 @@ class HostFunctions(InterpreterFunctions):
     def run_launch(
         self, interpreter: Interpreter, op: nest.LaunchOp, args: tuple[Any, ...]
     ) -> PythonValues:
-        KernelRun(self.kernels[op.kernel.string_value()], args, self.numbers).run()
+        name = op.kernel.string_value()
+        kernel = self.kernels.get(name)
+        if kernel is None:
+            raise PlaitError(
+                f"no kernel @{name} in the module: found "
+                f"{', '.join('@' + each for each in self.kernels) or 'none'}"
+            )
+        have, want = list(op.buffers.types), [buffer.type for buffer in kernel.buffers]
+        if have != want:
+            raise PlaitError(
+                f"the launch of @{name} passes ({', '.join(map(str, have))}), expected "
+                f"({', '.join(map(str, want))})"
+            )
+        KernelRun(kernel, args, self.numbers).run()
         return ()
 
 
@@ -101,32 +119,28 @@ class KernelRun:
         self.scalars = ScalarMeaning(numbers)
         self.values: Values = {}
         self.extents: list[int] = []
+        self.dead: dict[Block, dict[Operation, list[SSAValue]]] = {}
 
     def run(self) -> None:
-        if 0 in self.kernel.extents:
-            return
-        self.open(self.kernel.indices, self.kernel.extents)
-        self.body(self.kernel.body.block)
+        block = self.kernel.body.block
+        for part in parts(self.kernel.extents, PART // deepest(block)):
+            self.open(self.kernel.indices, part)
+            self.body(block)
+            self.close(len(part))
 
     # Axes
 
-    def open(self, indices: Sequence[SSAValue], extents: Sequence[int]) -> None:
-        """Adds axes as the last dimensions of everything."""
+    def open(self, indices: Sequence[SSAValue], part: Part) -> None:
+        """Adds axes as the last dimensions of everything, with a range of each."""
         before = len(self.extents)
-        self.extents.extend(extents)
-        if int(np.prod(self.extents, dtype=np.int64)) > LARGEST_SPACE:
-            raise PlaitError(
-                f"the numpy level holds {LARGEST_SPACE} points of a kernel at once; "
-                f"'{self.kernel.sym_name.data}' has {self.extents}: run it on another backend"
-            )
+        self.extents.extend(map(len, part))
         rank = len(self.extents)
-        for value in self.values:
-            held = self.values[value]
+        for value, held in self.values.items():
             self.values[value] = held.reshape(held.shape + (1,) * (rank - held.ndim))
-        for number, (index, extent) in enumerate(zip(indices, extents, strict=True)):
+        for number, (index, points) in enumerate(zip(indices, part, strict=True)):
             shape = [1] * rank
-            shape[before + number] = extent
-            self.values[index] = np.arange(extent).reshape(shape)
+            shape[before + number] = len(points)
+            self.values[index] = np.arange(points.start, points.stop).reshape(shape)
 
     def close(self, count: int) -> None:
         """Removes the last axes; values that depend on them are dropped."""
@@ -141,8 +155,13 @@ class KernelRun:
     # Operations
 
     def body(self, block: Block) -> None:
+        if block not in self.dead:
+            self.dead[block] = last_uses(block)
+        dead = self.dead[block]
         for op in block.ops:
             self.operation(op)
+            for value in dead.get(op, ()):
+                self.values.pop(value, None)
 
     def operation(self, op: Operation) -> None:
         match op:
@@ -185,58 +204,87 @@ class KernelRun:
             total = total & compare(left, right)
         return total
 
+    def places(self, op: nest.LoadOp | nest.StoreOp) -> tuple[list[Array], Array | None]:
+        """The positions of an access on each axis of its buffer, and where it happens."""
+        point = self.point(op.map.data, op.indices)
+        inside = None if op.where is None else self.holds(op.where.data, op.indices)
+        for axis, (at, extent) in enumerate(zip(point, self.buffers[op.buffer].shape, strict=True)):
+            outside = (at < 0) | (at >= extent)
+            if outside.any() and (inside is None or (outside & inside).any()):
+                raise PlaitError(
+                    f"kernel @{self.kernel.sym_name.data}: '{op.name}' with the map "
+                    f"{op.map.data} leaves axis {axis} of {op.buffer.type}: expected positions "
+                    f"from 0 to {extent - 1}, found {at[outside].flat[0]}"
+                )
+        return point, inside
+
     def load(self, op: nest.LoadOp) -> Array:
         buffer = self.buffers[op.buffer]
-        point = self.point(op.map.data, op.indices)
-        if op.where is None:
-            return self.ranked(np.asarray(buffer[tuple(point)]))
-        inside = self.holds(op.where.data, op.indices)
+        point, inside = self.places(op)
+        position = np.zeros((1,) * len(self.extents), np.int64)
+        for at, extent in zip(point, buffer.shape, strict=True):
+            position = position * extent + at
+        if inside is None:
+            return buffer.reshape(-1)[position]
         if not buffer.size:
             return np.zeros(inside.shape, buffer.dtype)
-        clipped = tuple(
-            np.clip(at, 0, extent - 1) for at, extent in zip(point, buffer.shape, strict=True)
-        )
-        return np.where(inside, self.ranked(np.asarray(buffer[clipped])), buffer.dtype.type(0))
+        loaded = buffer.reshape(-1)[np.where(inside, position, 0)]
+        return np.where(inside, loaded, buffer.dtype.type(0))
 
     def store(self, op: nest.StoreOp) -> None:
         buffer = self.buffers[op.buffer]
-        point = self.point(op.map.data, op.indices)
-        value = self.values[op.value]
+        point, where = self.places(op)
         shape = tuple(self.extents)
-        inside: Any = ()
-        if op.where is not None:
-            inside = np.broadcast_to(self.holds(op.where.data, op.indices), shape)
-        values = np.broadcast_to(value, shape)[inside]
-        if not point:
+        inside: Any = () if where is None else np.broadcast_to(where, shape)
+        values = np.broadcast_to(self.values[op.value], shape)[inside]
+        if point:
+            buffer[tuple(np.broadcast_to(at, shape)[inside] for at in point)] = values
+        elif values.size:
             # All points store to the only element: the last one wins.
-            if values.size:
-                buffer[()] = values.reshape(-1)[-1]
-            return
-        places = [np.broadcast_to(at, shape)[inside] for at in point]
-        buffer[tuple(places)] = values
+            buffer[()] = values.reshape(-1)[-1]
 
     # Loops
 
     def reduce(self, op: nest.ReduceOp) -> None:
-        count = len(op.axes)
         types = [result.type for result in op.res]
         if 0 in op.extents:
             for kind, type, result in zip(op.combine_kinds, types, op.res, strict=True):
                 start = np.asarray(identity_of(kind, type)).astype(self.numbers.dtype(type))
                 self.values[result] = self.ranked(start)
             return
-        self.open(op.indices, op.extents)
+        room = PART // deepest(op.body.block) // prod(self.extents)
+        total: list[list[Array]] | None = None
+        for part in parts(op.extents, room):
+            found = self.reduce_part(op, part)
+            if total is not None:
+                pairs = zip(op.combine_kinds, total, found, strict=True)
+                found = [self.merged(kind, a, b) for kind, a, b in pairs]
+            total = found
+        assert total is not None
+        values = [value for combined in total for value in combined]
+        for result, value in zip(op.res, values, strict=True):
+            self.values[result] = self.ranked(value)
+
+    def reduce_part(self, op: nest.ReduceOp, part: Part) -> list[list[Array]]:
+        """What each kind combines over a part of the axes."""
+        self.open(op.indices, part)
         self.body(op.body.block)
         full = tuple(self.extents)
         yielded = [np.broadcast_to(self.values[value], full) for value in op.yielded]
-        axes = tuple(range(len(full) - count, len(full)))
-        results: list[Array] = []
+        axes = tuple(range(len(full) - len(part), len(full)))
+        results: list[list[Array]] = []
         for kind in op.combine_kinds:
             taken, yielded = yielded[: kind.width], yielded[kind.width :]
-            results += self.combined(kind, taken, axes)
-        self.close(count)
-        for result, value in zip(op.res, results, strict=True):
-            self.values[result] = self.ranked(value)
+            results.append(self.combined(kind, taken, axes))
+        self.close(len(part))
+        return results
+
+    def merged(
+        self, kind: nest.CombineKind, first: Sequence[Array], second: Sequence[Array]
+    ) -> list[Array]:
+        """What a kind combines over two parts, the first before the second."""
+        both = [np.stack(pair, axis=-1) for pair in zip(first, second, strict=True)]
+        return self.combined(kind, both, (both[0].ndim - 1,))
 
     def combined(
         self, kind: nest.CombineKind, values: Sequence[Array], axes: tuple[int, ...]
@@ -267,10 +315,8 @@ class KernelRun:
         carried = [self.values[init] for init in op.inits]
         count = len(op.axes)
         for point in np.ndindex(*op.extents):
-            self.open(op.indices, [1] * count)
+            self.open(op.indices, [range(at, at + 1) for at in point])
             rank = len(self.extents)
-            for index, position in zip(op.indices, point, strict=True):
-                self.values[index] = np.full((1,) * rank, position)
             for argument, value in zip(op.carried, carried, strict=True):
                 self.values[argument] = value.reshape(value.shape + (1,) * (rank - value.ndim))
             self.body(op.body.block)
@@ -284,3 +330,46 @@ class KernelRun:
 def evaluate(expr: AffineExpr, dims: Sequence[Array]) -> Any:
     """An affine expression on arrays of indices."""
     return expr.eval(cast(Any, dims), ())
+
+
+def parts(extents: Sequence[int], room: int) -> Iterator[Part]:
+    """Splits a space, outer axes first, into parts of at most ``room`` points, in row-major order;
+    of one point where there is no room."""
+    sizes: list[int] = []
+    for extent in reversed(extents):
+        size = max(1, min(extent, room))
+        sizes.insert(0, size)
+        room = room // size if size == extent else 1
+    starts = [range(0, extent, size) for extent, size in zip(extents, sizes, strict=True)]
+    for corner in product(*starts):
+        yield [
+            range(at, min(at + size, extent))
+            for at, size, extent in zip(corner, sizes, extents, strict=True)
+        ]
+
+
+def deepest(block: Block) -> int:
+    """The most points that loops within a body run at once at one point of it, at most PART."""
+    most = 1
+    for op in block.ops:
+        if isinstance(op, nest.LoopOp):
+            own = 1 if isinstance(op, nest.SequentialOp) else max(prod(op.extents), 1)
+            most = max(most, own * deepest(op.body.block))
+    return min(most, PART)
+
+
+def last_uses(block: Block) -> dict[Operation, list[SSAValue]]:
+    """The values that a body defines, by the operation of the body after which none is needed."""
+    last: dict[SSAValue, Operation] = {}
+    for op in block.ops:
+        for result in op.results:
+            last[result] = op
+        for inner in op.walk():
+            for operand in inner.operands:
+                if operand in last:
+                    last[operand] = op
+    dead: dict[Operation, list[SSAValue]] = {}
+    for value, op in last.items():
+        if not isinstance(op, nest.YieldOp):
+            dead.setdefault(op, []).append(value)
+    return dead

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -11,7 +12,9 @@ from xdsl.context import Context
 from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
+    ArrayAttr,
     DenseIntOrFPElementsAttr,
+    DictionaryAttr,
     IndexType,
     IntegerAttr,
     MemRefType,
@@ -27,6 +30,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import DiagnosticException
 
 from plait.dialects import fuse, lazy, nest
+from plait.dtypes import is_unsigned
 from plait.lowering.fuse_to_nest_kernel import kernel_of
 from plait.lowering.fuse_to_nest_scalars import buffer_type, storage_type
 from plait.passes.fusion import views
@@ -83,6 +87,18 @@ def _signature(function: FuncOp) -> list[Attribute]:
     return [*function.function_type.inputs, *function.function_type.outputs]
 
 
+def _with_elements(attrs: Any, values: Sequence[SSAValue]) -> ArrayAttr[DictionaryAttr]:
+    """Attributes of arguments or results, with the element type that a buffer does not tell."""
+    entries: list[DictionaryAttr] = []
+    for number, value in enumerate(values):
+        entry: dict[str, Attribute] = dict(attrs.data[number].data) if attrs is not None else {}
+        element = lazy.element_type_of(value)
+        if is_unsigned(element):
+            entry["plait.element"] = element
+        entries.append(DictionaryAttr(entry))
+    return ArrayAttr(entries)
+
+
 def identifier(label: str) -> str:
     """A label as a name for generated code."""
     name = re.sub(r"\W+", "_", label).strip("_") or "kernel"
@@ -112,14 +128,15 @@ class _Function:
     def convert(self) -> None:
         for op in self.function.body.block.ops:
             self.convert_op(op)
-        last = self.block.last_op
-        assert last is not None
+        last, before = self.block.last_op, self.function.body.block.last_op
+        assert last is not None and before is not None
+        returned = before.operands
         function = FuncOp(
             self.function.sym_name.data,
             ([arg.type for arg in self.block.args], list(last.operand_types)),
             Region(self.block),
-            arg_attrs=self.function.arg_attrs,
-            res_attrs=self.function.res_attrs,
+            arg_attrs=_with_elements(self.function.arg_attrs, self.function.args),
+            res_attrs=_with_elements(self.function.res_attrs, returned),
         )
         function.attributes.update(self.function.attributes)
         body = self.module.body.block

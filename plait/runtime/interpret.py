@@ -45,9 +45,13 @@ def run_module(
     with np.errstate(all="ignore"):
         results = interpreter.call_op(name, tuple(values))
     outputs = function.function_type.outputs
-    return [
+    given = [
         numbers.given(np.asarray(result), element_of(type))
         for result, type in zip(results, outputs, strict=True)
+    ]
+    return [
+        array if element is None else array.view(numpy_dtype(element))
+        for array, element in zip(given, stated_elements(function), strict=True)
     ]
 
 
@@ -56,6 +60,14 @@ def _register_nest(interpreter: Interpreter, numbers: Numbers, types: Sequence[A
         from plait.runtime.interpret_nest import register
 
         register(interpreter, numbers)
+
+
+def stated_elements(function: FuncOp) -> list[Attribute | None]:
+    """For each result the element type that its buffer does not tell, if there is one."""
+    attrs: Any = function.res_attrs
+    if attrs is None:
+        return [None] * len(function.function_type.outputs)
+    return [entry.data.get("plait.element") for entry in attrs.data]
 
 
 def find_function(module: ModuleOp, name: str) -> FuncOp:

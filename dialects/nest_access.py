@@ -64,34 +64,34 @@ def _print_indices(printer: Printer, indices: Sequence[SSAValue]) -> None:
         printer.print_list(indices, printer.print_ssa_value)
 
 
-def _parse_access(parser: Parser) -> tuple[SSAValue, list[SSAValue], AffineMap, AffineSet | None]:
+Access = tuple[SSAValue, list[SSAValue], AffineMap, AffineSet | None]
+
+
+def _parse_access(parser: Parser) -> tuple[Access, dict[str, Attribute]]:
     buffer = parser.parse_unresolved_operand()
     with parser.in_square_brackets():
         map = parser.parse_affine_map()
     indices = _parse_indices(parser)
     where = parser.parse_affine_set() if parser.parse_optional_keyword("where") else None
+    attributes = parser.parse_optional_attr_dict()
     parser.parse_punctuation(":")
     type = parser.parse_type()
     if not isinstance(type, MemRefType):
         parser.raise_error(f"expected a memref type, found {type}")
-    return parser.resolve_operand(buffer, cast(Buffer, type)), indices, map, where
+    resolved = parser.resolve_operand(buffer, cast(Buffer, type))
+    return (resolved, indices, map, where), attributes
 
 
-def _print_access(
-    printer: Printer,
-    buffer: SSAValue,
-    indices: Sequence[SSAValue],
-    map: AffineMap,
-    where: AffineSetAttr | None,
-) -> None:
-    printer.print_ssa_value(buffer)
+def _print_access(printer: Printer, op: LoadOp | StoreOp) -> None:
+    printer.print_ssa_value(op.buffer)
     with printer.in_square_brackets():
-        printer.print_string(str(map))
-    _print_indices(printer, indices)
-    if where is not None:
-        printer.print_string(f" where {where.data}")
+        printer.print_string(str(op.map.data))
+    _print_indices(printer, op.indices)
+    if op.where is not None:
+        printer.print_string(f" where {op.where.data}")
+    printer.print_op_attributes(op.attributes)
     printer.print_string(" : ")
-    printer.print_attribute(buffer.type)
+    printer.print_attribute(op.buffer.type)
 
 
 def _set(where: AffineSet | None) -> dict[str, Attribute]:
@@ -143,11 +143,14 @@ class LoadOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> LoadOp:
-        return cls(*_parse_access(parser))
+        access, attributes = _parse_access(parser)
+        op = cls(*access)
+        op.attributes.update(attributes)
+        return op
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
-        _print_access(printer, self.buffer, self.indices, self.map.data, self.where)
+        _print_access(printer, self)
 
 
 @irdl_op_definition
@@ -190,15 +193,17 @@ class StoreOp(IRDLOperation):
     def parse(cls, parser: Parser) -> StoreOp:
         value = parser.parse_unresolved_operand()
         parser.parse_punctuation(",")
-        buffer, indices, map, where = _parse_access(parser)
-        type = cast(Buffer, buffer.type).element_type
-        return cls(parser.resolve_operand(value, type), buffer, indices, map, where)
+        access, attributes = _parse_access(parser)
+        type = cast(Buffer, access[0].type).element_type
+        op = cls(parser.resolve_operand(value, type), *access)
+        op.attributes.update(attributes)
+        return op
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         printer.print_ssa_value(self.value)
         printer.print_string(", ")
-        _print_access(printer, self.buffer, self.indices, self.map.data, self.where)
+        _print_access(printer, self)
 
 
 @irdl_op_definition
@@ -231,11 +236,14 @@ class TestOp(IRDLOperation):
     @classmethod
     def parse(cls, parser: Parser) -> TestOp:
         set = parser.parse_affine_set()
-        return cls(_parse_indices(parser), set)
+        op = cls(_parse_indices(parser), set)
+        op.attributes.update(parser.parse_optional_attr_dict())
+        return op
 
     def print(self, printer: Printer) -> None:
         printer.print_string(f" {self.set.data} ")
         _print_indices(printer, self.indices)
+        printer.print_op_attributes(self.attributes)
 
 
 @irdl_op_definition
@@ -268,8 +276,11 @@ class IndexOp(IRDLOperation):
     @classmethod
     def parse(cls, parser: Parser) -> IndexOp:
         map = parser.parse_affine_map()
-        return cls(_parse_indices(parser), map)
+        op = cls(_parse_indices(parser), map)
+        op.attributes.update(parser.parse_optional_attr_dict())
+        return op
 
     def print(self, printer: Printer) -> None:
         printer.print_string(f" {self.map.data} ")
         _print_indices(printer, self.indices)
+        printer.print_op_attributes(self.attributes)

@@ -15,8 +15,8 @@ from xdsl.utils.str_enum import StrEnum
 
 
 class CombineKind(StrEnum):
-    """How a ``nest.reduce`` or ``nest.scan`` combines values. ``argmax`` and ``argmin`` combine a
-    value with the position it came from."""
+    """How a ``nest.reduce`` combines values. ``argmax`` and ``argmin`` combine a value with the
+    position it came from."""
 
     SUM = "sum"
     PROD = "prod"

@@ -8,11 +8,12 @@ from xdsl.dialects.builtin import (
     ArrayAttr,
     FlatSymbolRefAttrConstr,
     MemRefType,
+    ModuleOp,
     StringAttr,
     SymbolNameConstraint,
     SymbolRefAttr,
 )
-from xdsl.ir import Attribute, Region, SSAValue
+from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
@@ -33,7 +34,15 @@ from xdsl.traits import (
 from xdsl.utils.exceptions import VerifyException
 
 from plait.dialects.nest_attrs import AxisAttr, ScheduleAttr
-from plait.dialects.nest_loops import Axes, LoopOp, YieldOp, parse_axes, print_axes, verify_indices
+from plait.dialects.nest_loops import (
+    Axes,
+    LoopOp,
+    YieldOp,
+    parse_axes,
+    print_axes,
+    says_something,
+    verify_indices,
+)
 
 
 @irdl_op_definition
@@ -111,6 +120,12 @@ class KernelOp(IRDLOperation):
                 raise VerifyException(
                     f"expected buffer {number} to be a memref, found {buffer.type}"
                 )
+        last = self.body.block.last_op
+        if isinstance(last, YieldOp) and last.arguments:
+            raise VerifyException(
+                f"a kernel yields nothing, found {len(last.arguments)} values: its results are "
+                "what it stores"
+            )
         self._verify_schedule()
 
     def _verify_schedule(self) -> None:
@@ -166,7 +181,11 @@ class KernelOp(IRDLOperation):
         }
         printer.print_op_attributes({**shown, **self.attributes}, print_keyword=True)
         printer.print_string(" ")
-        printer.print_region(self.body, print_entry_block_args=False, print_block_terminators=False)
+        printer.print_region(
+            self.body,
+            print_entry_block_args=False,
+            print_block_terminators=says_something(self.body),
+        )
 
 
 def _print_argument(printer: Printer, argument: SSAValue) -> None:
@@ -191,3 +210,31 @@ class LaunchOp(IRDLOperation):
 
     def __init__(self, kernel: str, buffers: Sequence[SSAValue]):
         super().__init__(operands=[buffers], properties={"kernel": SymbolRefAttr(kernel)})
+
+    def verify_(self) -> None:
+        """Launches of one block are verified together, with one look at the module."""
+        previous = self.prev_op
+        while previous is not None and not isinstance(previous, LaunchOp):
+            previous = previous.prev_op
+        block, module = self.parent_block(), self.get_toplevel_object()
+        if previous is None and block is not None and isinstance(module, ModuleOp):
+            _verify_launches(block, module)
+
+
+def _verify_launches(block: Block, module: ModuleOp) -> None:
+    """Every launch names a kernel of the module and passes what it takes."""
+    kernels = {op.sym_name.data: op for op in module.ops if isinstance(op, KernelOp)}
+    for launch in block.ops:
+        if not isinstance(launch, LaunchOp):
+            continue
+        name = launch.kernel.string_value()
+        kernel = kernels.get(name)
+        if kernel is None:
+            raise VerifyException(f"no kernel @{name} in the module")
+        have = [buffer.type for buffer in launch.buffers]
+        want = [buffer.type for buffer in kernel.buffers]
+        if have != want:
+            raise VerifyException(
+                f"the launch of @{name} passes ({', '.join(map(str, have))}), expected "
+                f"({', '.join(map(str, want))})"
+            )

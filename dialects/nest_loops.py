@@ -6,9 +6,14 @@ from abc import ABC
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import (
+    AnyFloat,
     ArrayAttr,
+    BFloat16Type,
+    Float16Type,
     IndexType,
+    IntegerType,
     StringAttr,
+    i1,
 )
 from xdsl.dialects.utils import AbstractYieldOperation
 from xdsl.ir import Attribute, Region, SSAValue
@@ -92,6 +97,12 @@ def verify_indices(axes: Axes, indices: Sequence[SSAValue]) -> None:
         )
 
 
+def says_something(body: Region) -> bool:
+    """Whether the end of a body is more than its end."""
+    last = body.block.last_op
+    return last is not None and bool(last.operands or last.attributes)
+
+
 class LoopOp(IRDLOperation, ABC):
     """What the operations that open axes inside a kernel share."""
 
@@ -117,6 +128,25 @@ class LoopOp(IRDLOperation, ABC):
         """What the body hands over at each point."""
         last = self.body.block.last_op
         return last.operands if isinstance(last, YieldOp) else ()
+
+
+def verify_kind(kind: CombineKind, types: Sequence[Attribute], extents: Sequence[int]) -> None:
+    """What a kind combines must have a type it knows, and an element where there is no identity."""
+    value = types[0]
+    if kind in (CombineKind.ANY, CombineKind.ALL):
+        if value != i1:
+            raise VerifyException(f"'{kind}' combines i1, found {value}")
+    elif isinstance(value, Float16Type | BFloat16Type) or not isinstance(
+        value, AnyFloat | IntegerType
+    ):
+        raise VerifyException(
+            f"'{kind}' combines integers, f32 or f64, found {value}: extend narrow floats first"
+        )
+    if kind.width == 2:
+        if not isinstance(types[1], IndexType | IntegerType):
+            raise VerifyException(f"'{kind}' takes an index or integer position, found {types[1]}")
+        if 0 in extents:
+            raise VerifyException(f"'{kind}' over an empty axis has no result")
 
 
 class CombiningOp(LoopOp, ABC):
@@ -145,14 +175,13 @@ class CombiningOp(LoopOp, ABC):
                 f"same types, found ({', '.join(map(str, have))}) and "
                 f"({', '.join(map(str, want))})"
             )
+        values = iter(have)
+        for kind in self.combine_kinds:
+            verify_kind(kind, [next(values) for _ in range(kind.width)], self.extents)
 
     @classmethod
-    def parse_kinds(cls, parser: Parser) -> ArrayAttr[StringAttr]:
-        return ArrayAttr(
-            parser.parse_comma_separated_list(
-                parser.Delimiter.SQUARE, lambda: StringAttr(parser.parse_identifier())
-            )
-        )
+    def parse_kinds(cls, parser: Parser) -> list[str]:
+        return parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_identifier)
 
     def print_kinds(self, printer: Printer) -> None:
         printer.print_string(f" [{', '.join(kind.data for kind in self.kinds)}] over ")
@@ -163,7 +192,7 @@ class CombiningOp(LoopOp, ABC):
             self.body,
             print_entry_block_args=False,
             print_empty_block=False,
-            print_block_terminators=bool(self.yielded),
+            print_block_terminators=says_something(self.body),
         )
         printer.print_op_attributes(self.attributes, print_keyword=True)
         if self.res:
@@ -194,7 +223,7 @@ class ReduceOp(CombiningOp):
 
     def __init__(
         self,
-        kinds: Sequence[CombineKind],
+        kinds: Sequence[CombineKind | str],
         axes: Sequence[AxisAttr],
         body: Region,
         result_types: Sequence[Attribute],
@@ -222,7 +251,7 @@ class ReduceOp(CombiningOp):
         types: list[Attribute] = []
         if parser.parse_optional_punctuation(":"):
             types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
-        op = cls([CombineKind(kind.data) for kind in kinds], list(axes), body, types)
+        op = cls(kinds, list(axes), body, types)
         op.attributes.update(attributes.data if attributes else {})
         return op
 
@@ -303,7 +332,10 @@ class SequentialOp(LoopOp):
 
         if parser.parse_optional_keyword("carrying"):
             parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parse_carried)
-        return cls(list(axes), inits, parser.parse_region(arguments))
+        op = cls(list(axes), inits, parser.parse_region(arguments))
+        attributes = parser.parse_optional_attr_dict_with_keyword()
+        op.attributes.update(attributes.data if attributes else {})
+        return op
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" over ")
@@ -319,8 +351,9 @@ class SequentialOp(LoopOp):
         printer.print_region(
             self.body,
             print_entry_block_args=False,
-            print_block_terminators=bool(self.yielded),
+            print_block_terminators=says_something(self.body),
         )
+        printer.print_op_attributes(self.attributes, print_keyword=True)
 
 
 def _print_carried(printer: Printer, argument: SSAValue, init: SSAValue) -> None:

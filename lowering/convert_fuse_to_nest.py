@@ -59,7 +59,7 @@ class ConvertFuseToNestPass(ModulePass):
     ```
     After:
     ```mlir
-    nest.kernel @sum(%a: memref<4x8xf32>, %0: memref<4xf32>) axes [%i0 = 4] {
+    nest.kernel @sum(%a: memref<4x8xf32>, %0: memref<4xf32>) axes [%i0 = 4] attributes {source = "reduce"} {
       %1 = nest.reduce [sum] over [%r0 = 8] {
         %2 = nest.load %a[(d0, d1) -> (d0, d1)](%i0, %r0) : memref<4x8xf32>
         nest.yield %2 : f32
@@ -67,9 +67,9 @@ class ConvertFuseToNestPass(ModulePass):
       nest.store %1, %0[(d0) -> (d0)](%i0) : memref<4xf32>
     }
     func.func @main(%x: memref<4x8xf32>) -> memref<4xf32> {
-      %0 = memref.alloc() : memref<4xf32>
-      nest.launch @sum(%x, %0) : memref<4x8xf32>, memref<4xf32>
-      func.return %0 : memref<4xf32>
+      %s = memref.alloc() : memref<4xf32>
+      nest.launch @sum(%x, %s) : memref<4x8xf32>, memref<4xf32>
+      func.return %s : memref<4xf32>
     }
     ```
     """
@@ -87,7 +87,7 @@ def _signature(function: FuncOp) -> list[Attribute]:
     return [*function.function_type.inputs, *function.function_type.outputs]
 
 
-def _with_elements(attrs: Any, values: Sequence[SSAValue]) -> ArrayAttr[DictionaryAttr]:
+def _with_elements(attrs: Any, values: Sequence[SSAValue]) -> ArrayAttr[DictionaryAttr] | None:
     """Attributes of arguments or results, with the element type that a buffer does not tell."""
     entries: list[DictionaryAttr] = []
     for number, value in enumerate(values):
@@ -96,7 +96,7 @@ def _with_elements(attrs: Any, values: Sequence[SSAValue]) -> ArrayAttr[Dictiona
         if is_unsigned(element):
             entry["plait.element"] = element
         entries.append(DictionaryAttr(entry))
-    return ArrayAttr(entries)
+    return ArrayAttr(entries) if any(entry.data for entry in entries) else None
 
 
 def identifier(label: str) -> str:

@@ -59,7 +59,8 @@ class ConvertFuseToNestPass(ModulePass):
     ```
     After:
     ```mlir
-    nest.kernel @sum(%a: memref<4x8xf32>, %0: memref<4xf32>) axes [%i0 = 4] attributes {source = "reduce"} {
+    nest.kernel @sum(%a: memref<4x8xf32>, %0: memref<4xf32>) axes [%i0 = 4]
+        attributes {source = "reduce"} {
       %1 = nest.reduce [sum] over [%r0 = 8] {
         %2 = nest.load %a[(d0, d1) -> (d0, d1)](%i0, %r0) : memref<4x8xf32>
         nest.yield %2 : f32

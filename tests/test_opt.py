@@ -163,3 +163,35 @@ def test_starts_fast() -> None:
         subprocess.run(command, capture_output=True, check=True)
         times.append(time.perf_counter() - start)
     assert min(times) < 1.0
+
+
+BREAKS_EXP = """
+from dataclasses import dataclass
+from xdsl.passes import ModulePass
+from plait.dialects import lazy
+
+@dataclass(frozen=True)
+class CustomBreakPass(ModulePass):
+    '''Takes every exp for a log.'''
+
+    name = "custom-break"
+
+    def apply(self, ctx, op):
+        for inner in [i for i in op.walk() if isinstance(i, lazy.ExpOp)]:
+            wrong = lazy.Exp2Op(inner.operand)
+            inner.parent.insert_op_before(wrong, inner)
+            inner.result.replace_all_uses_with(wrong.result)
+            inner.detach()
+            inner.erase()
+"""
+
+
+def test_check_semantics(file: Path, tmp_path: Path) -> None:
+    good = run("plait-opt %s --check-semantics --pipeline default --convert-fuse-to-nest", file)
+    assert good.status == 0, good.err
+    wrong = tmp_path / "wrong.py"
+    wrong.write_text(BREAKS_EXP)
+    command = f"plait-opt %s --load {wrong} --check-semantics -p lazy-simplify,custom-break"
+    bad = run(f"{command},fuse-form-groups", file)
+    assert bad.status == 1
+    assert "pass 'custom-break' changed result 0 of @main: relative error" in bad.err

@@ -93,6 +93,7 @@ class PlaitOptMain(xDSLOptMain):
         add("--remarks", metavar="REGEX", help="print remarks whose id matches, to stderr")
         add("--remarks-filter", choices=["passed", "missed", "analysis"], help="one kind only")
         add("--remarks-output-file", metavar="FILE", help="write remarks as .yaml or .json")
+        add("--check-semantics", help="run the program before and after every pass", **flag)
         add("--debug", help="show the traceback of an error", **flag)
         add("--pipeline", help=f"a named pipeline: {', '.join(PIPELINES)}; as a pass in its place")
         add("--load", metavar="FILE.py", help="load passes from a file; may be repeated")
@@ -127,6 +128,12 @@ class PlaitOptMain(xDSLOptMain):
                 self.print_ir(f"IR after {previous.name}", module)
         if not self.args.disable_verify:
             module.verify()
+        if self.args.check_semantics:
+            if previous is None:
+                from plait.tools.semantics import Semantics
+
+                self.semantics = Semantics()
+            self.semantics.check(module, previous.name if previous is not None else None)
         if following is not None and self.args.print_ir_before_all:
             self.print_ir(f"IR before {following.name}", module)
         self.started = time.perf_counter()

@@ -6,6 +6,8 @@ each pass; the first pass that changes a result is named with the result.
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 from xdsl.dialects.builtin import MemRefType, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
@@ -66,14 +68,11 @@ def random_array(type: Attribute, random: np.random.Generator) -> Array:
     """Random elements of a tensor or buffer type."""
     from plait.tools.program import random_array as of_tensor
 
-    if isinstance(type, MemRefType):
-        type = TensorType(element_of(type), type.get_shape())
-    array = of_tensor(type, random)
-    return (
-        array.astype(np.float64)
-        if is_float(element_of(type)) and array.dtype.kind == "f"
-        else (array)
-    )
+    element = element_of(type)
+    shape = cast(TensorType[Attribute], type).get_shape()
+    array = of_tensor(TensorType(element, shape), random)
+    exact = is_float(element) and array.dtype.kind == "f"
+    return array.astype(np.float64) if exact else array
 
 
 def difference(old: Array, new: Array) -> str | None:

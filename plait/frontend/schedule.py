@@ -13,6 +13,7 @@ from plait.dtypes import Array
 from plait.errors import PlaitError
 from plait.frontend.tensor import Tensor
 from plait.frontend.trace import build_module
+from plait.passes import remarks
 from plait.runtime import driver
 
 
@@ -53,8 +54,11 @@ class Plan:
         self.inputs = list(inputs)
         """The tensor of each argument."""
         self.target = target
-        self.module = driver.planned(program, pipeline, target)
-        """The plan, level 2."""
+        with remarks.collect() as decisions:
+            self.module = driver.planned(program, pipeline, target)
+            """The plan, level 2."""
+        self.decisions = decisions
+        """What the passes did and declined."""
         self._compiled: dict[str, driver.Runnable] = {}
 
     @cached_property
@@ -71,6 +75,11 @@ class Plan:
     def kernels(self) -> list[dict[str, Any]]:
         """What each kernel does and costs."""
         return self.report()["detail"]
+
+    def explain(self, *kernels: str) -> list[str]:
+        """The decisions about all of the named kernels, or all decisions, a line each."""
+        lines = [str(decision) for decision in self.decisions]
+        return [line for line in lines if all(name in line for name in kernels)]
 
     @property
     def asm(self) -> Asm:

@@ -1,0 +1,107 @@
+"""Plans as people use them: reports, text at every level, results, compiled functions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import plait
+from plait import Tensor
+from plait.nn import functional as F
+
+X = np.random.default_rng(0).standard_normal((6, 40)).astype(np.float32)
+
+
+def test_report_has_the_documented_keys() -> None:
+    plan = plait.schedule(F.softmax(plait.empty(6, 40)))
+    report = plan.report()
+    keys = "kernels bytes_read bytes_written bytes lower_bound_bytes large_passes modelled_us"
+    assert {*keys.split(), "detail"} <= set(report)
+    assert len(plan.kernels) == report["kernels"] == 1
+    assert report["bytes"] == report["lower_bound_bytes"] == 2 * X.nbytes
+    detail = {"name", "kind", "space", "reads", "writes", "bytes"}
+    assert detail <= set(plan.kernels[0])
+
+
+@pytest.mark.parametrize(
+    ("level", "word"),
+    [
+        ("lazy", "lazy.exp"),
+        ("fuse", "fuse.group"),
+        ("nest", "nest.kernel"),
+        ("loops", "scf.for"),
+        ("gpu", "gpu.func"),
+        ("cuda", "__global__"),
+        ("llvm", "define"),
+    ],
+)
+def test_text_at_every_level(level: str, word: str) -> None:
+    plan = plait.schedule(F.softmax(plait.empty(6, 40)))
+    assert word in plan.asm[level]
+    assert plan.asm[level] == plan.asm[level]
+
+
+def test_unknown_level() -> None:
+    with pytest.raises(plait.PlaitError, match="unknown level 'ptx'"):
+        plait.schedule(plait.empty(2).exp()).asm["ptx"]
+
+
+@pytest.mark.parametrize("backend", ["numpy", "cpu"])
+def test_run(backend: str) -> None:
+    weight = plait.tensor(np.full(40, 2, np.float32))
+    x = plait.empty(6, 40)
+    [result] = plait.schedule(x * weight).run(X, backend=backend)
+    np.testing.assert_allclose(result, X * 2)
+
+
+def test_missing_arrays_are_counted() -> None:
+    plan = plait.schedule(plait.empty(2) + plait.empty(2))
+    with pytest.raises(plait.PlaitError, match="2 inputs without data"):
+        plan.run(np.zeros(2, np.float32))
+
+
+def test_explain_names_kernels() -> None:
+    x = plait.empty(8, 8)
+    plan = plait.schedule(x.sum(0), x.sum(1))
+    assert plan.explain()
+    assert any("missed" in line for line in plan.explain("sum_0", "sum_1"))
+
+
+def test_compile_specialises_on_shapes() -> None:
+    calls: list[tuple[int, ...]] = []
+
+    def function(x: Tensor) -> Tensor:
+        calls.append(x.shape)
+        return x.softmax()
+
+    compiled = plait.compile(function)
+    for shape in ((6, 40), (3, 5), (6, 40)):
+        x = np.ones(shape, np.float32)
+        np.testing.assert_allclose(compiled(x), np.full(shape, 1 / shape[1]), rtol=1e-6)
+    assert calls == [(6, 40), (3, 5)]
+
+
+def test_assign_updates_in_place() -> None:
+    weight = plait.empty(40, donated=True)
+    new = plait.assign(weight, weight - 0.5)
+    array = np.ones(40, np.float32)
+    plait.schedule(new).run(array)
+    np.testing.assert_array_equal(array, np.full(40, 0.5, np.float32))
+
+
+def test_numpy_of_a_tensor() -> None:
+    np.testing.assert_allclose(plait.tensor(X).sum(1).numpy(), X.sum(1), rtol=1e-5, atol=1e-5)
+
+
+def test_random_numbers_depend_on_the_key_alone() -> None:
+    first, again, other = (plait.rand(1000, key=key).numpy() for key in (1, 1, 2))
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).any()
+    assert first.min() >= 0 and first.max() < 1 and abs(first.mean() - 0.5) < 0.05
+
+
+def test_unknown_pipeline_and_backend() -> None:
+    with pytest.raises(plait.PlaitError, match="unknown pipeline 'best'"):
+        plait.schedule(plait.empty(2).exp(), pipeline="best")
+    with pytest.raises(plait.PlaitError, match="unknown backend 'tpu'"):
+        plait.schedule(plait.empty(2).exp()).run(np.ones(2, np.float32), backend="tpu")

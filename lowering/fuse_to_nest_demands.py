@@ -59,7 +59,7 @@ class Demands:
         """The shared reductions that elements need, directly or through loops of their own."""
         needed: dict[Request, None] = {}
         seen: set[Request] = set()
-        pending = list(requests)
+        pending = list(reversed(requests))
         while pending:
             current = pending.pop()
             if current in seen or current.value in self.puller.buffers:
@@ -82,8 +82,9 @@ class Demands:
 
     def is_parallel(self, indices: Iterable[int]) -> bool:
         """Whether indices are parallel axes, or positions that gathers read at such points."""
+        known, named = self.puller.gather_of, self.puller.scopes.named
         return all(
-            number in self.parallel or number in self.puller.gather_of
+            number in self.parallel or number in known or number in named
             for number in self.puller.behind(indices)
         )
 

@@ -207,32 +207,30 @@ class _Builder:
         for output in outputs:
             fits = output.size == self.points or (output.size < self.points and self.parallel)
             (root if fits else rest).append(output)
-        wanted = [r for output in root for r in self.demands.of(self.root_request(output))]
+        wanted = self.demands.of(*map(self.root_request, root))
+        needed = self.needed_by(rest)
         for op in self.reductions():
             if prod(lazy.shape_of(op.result)) == self.points:
                 point = self.moved_point(lazy.shape_of(op.result))
-                request = self.puller.request(op.result, point)
-                if any(self.reaches(output, op.result) for output in rest):
-                    wanted.append(request)
+                if op.result in needed:
+                    wanted.append(self.puller.request(op.result, point))
         self.demands.add(wanted)
         sizes = {demand.size for demand in self.demands.found.values()}
         swept = [o for o in rest if self.points and o.size % self.points == 0]
         swept = [o for o in swept if o.size // self.points in sizes]
         return root, swept, [output for output in rest if output not in swept]
 
-    def reaches(self, output: Output, value: SSAValue) -> bool:
-        """Whether an output depends on a value of the group."""
+    def needed_by(self, outputs: Sequence[Output]) -> set[SSAValue]:
+        """The values of the group that outputs depend on."""
         seen: set[SSAValue] = set()
-        pending = [output.core]
+        pending = [output.core for output in outputs]
         while pending:
             current = pending.pop()
-            if current is value:
-                return True
             if current in seen or current in self.puller.buffers:
                 continue
             seen.add(current)
             pending.extend(current.owner.operands if not isinstance(current.owner, Block) else ())
-        return False
+        return seen
 
     def moved_point(self, shape: Sequence[int]) -> Point:
         """The point of another shape of as many elements, at the same row-major position."""
@@ -273,18 +271,18 @@ class _Builder:
     def run_sweeps(self, swept: Sequence[Output]) -> None:
         """Runs the shared reductions, sweep by sweep, with the outputs that fit into each."""
         axes_of: dict[int, list[Axis]] = {}
+        self.add_sweep_axes(axes_of)
+        ready_after = {output.buffer: self.ready_after(output, axes_of) for output in swept}
+        self.add_sweep_axes(axes_of)
         batches: dict[tuple[int, int], list[Demand]] = {}
         for demand in self.demands.found.values():
             batches.setdefault((demand.depth, demand.size), []).append(demand)
-            axes_of.setdefault(demand.size, [])
-        for size in axes_of:
-            axes_of[size] = self.sweep_axes(size)
         waiting = {output.buffer: output for output in swept}
         for (depth, size), demands in sorted(batches.items(), key=lambda item: item[0]):
             ready = [
                 output
                 for output in waiting.values()
-                if output.size == self.points * size and self.ready_after(output, axes_of) < depth
+                if output.size == self.points * size and ready_after[output.buffer] < depth
             ]
             for output in ready:
                 del waiting[output.buffer]
@@ -301,6 +299,12 @@ class _Builder:
         needed = self.demands.of(request)
         self.demands.add(needed)
         return self.demands.depth_of(needed)
+
+    def add_sweep_axes(self, axes_of: dict[int, list[Axis]]) -> None:
+        """Gives axes to every size of reductions that has none yet."""
+        for demand in self.demands.found.values():
+            if demand.size not in axes_of:
+                axes_of[demand.size] = self.sweep_axes(demand.size)
 
     def sweep_axes(self, size: int) -> list[Axis]:
         """Axes shared by all sweeps over this many elements: those of the largest reduction."""

@@ -75,6 +75,7 @@ class Puller:
         self, value: SSAValue, point: Point, conditions: Sequence[Condition] = ()
     ) -> Request:
         """The request in normal form: conditions only guard elements that may not exist."""
+        point = tuple(map(self.scopes.short, point))
         if in_range(point, lazy.shape_of(value), self.space):
             return Request(value, point)
         return Request(value, point, tuple(dict.fromkeys(conditions)))
@@ -90,7 +91,7 @@ class Puller:
         return self.gathered[request]
 
     def behind(self, indices: Iterable[int]) -> set[int]:
-        """The indices, and those that the gathers among them read their positions at."""
+        """The indices, and those behind them: where gathers read, what long expressions use."""
         found: set[int] = set()
         pending = list(indices)
         while pending:
@@ -100,6 +101,8 @@ class Puller:
             found.add(number)
             if number in self.gather_of:
                 pending.extend(self.gather_of[number].indices())
+            elif number in self.scopes.named:
+                pending.extend(self.scopes.named[number].indices())
         return found
 
     def positions(self, request: Request) -> list[Request]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import IndexType
@@ -16,8 +16,11 @@ from xdsl.ir.affine import (
 )
 
 from plait.dialects import nest
-from plait.passes.analysis.affine import Expr, Space, to_affine
+from plait.passes.analysis.affine import Expr, Space, index, to_affine
 from plait.passes.analysis.index_maps import Condition, Point
+
+LONGEST = 48
+"""Terms of the longest index expression that is written out in a map."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,10 @@ class Scopes:
         """The SSA value that each index of the space stands for now."""
         self.depth: dict[SSAValue, int] = dict.fromkeys(block.args, 0)
         self.stack = [Scope(block, ())]
+        self.named: dict[int, Expr] = {}
+        """Expressions that have an index of their own, by its number."""
+        self._name_of: dict[Expr, int] = {}
+        self._sizes: dict[Expr, int] = {}
 
     @property
     def top(self) -> int:
@@ -139,8 +146,43 @@ class Scopes:
 
     # Indices
 
+    def size_of(self, expr: Expr) -> int:
+        """How many terms an expression has, with those within its quotients and remainders."""
+        size = self._sizes.get(expr)
+        if size is None:
+            inner = [atom.expr for atom, _ in expr.terms if not isinstance(atom, int)]
+            size = self._sizes[expr] = len(expr.terms) + sum(map(self.size_of, inner))
+        return size
+
+    def short(self, expr: Expr) -> Expr:
+        """The expression, or an index that stands for it if it is long: views that mix axes over
+        and over would make expressions that grow with every one of them."""
+        if self.size_of(expr) <= LONGEST:
+            return expr
+        if expr not in self._name_of:
+            number = self.space.new_index(self.space.bounds_of(expr))
+            self._name_of[expr] = number
+            self.named[number] = expr
+        return index(self._name_of[expr])
+
+    def _bind_names(self, numbers: Iterable[int]) -> None:
+        """Emits the expressions behind indices, those first that others are made of."""
+        behind: set[int] = set()
+        pending = list(numbers)
+        while pending:
+            number = pending.pop()
+            if number in self.named and number not in behind:
+                behind.add(number)
+                pending.extend(self.named[number].indices())
+        for number in sorted(behind):
+            known = self.value_of.get(number)
+            if known is None or not self.is_open(known):
+                self.bind(number, self.position(self.named[number]))
+
     def _operands(self, exprs: Sequence[Expr]) -> tuple[list[SSAValue], dict[int, int]]:
         used = sorted({index for expr in exprs for index in expr.indices()})
+        if not self.named.keys().isdisjoint(used):
+            self._bind_names(used)
         return [self.value_of[index] for index in used], {k: n for n, k in enumerate(used)}
 
     def access(

@@ -70,14 +70,24 @@ def build(cxx: str, program: str, path: Path, check: bool) -> None:
         with tempfile.TemporaryDirectory(dir=path.parent) as folder:
             source, target = Path(folder) / "kernels.cpp", Path(folder) / "kernels.so"
             source.write_text(program)
-            kernels, runtime = Path(folder) / "kernels.o", Path(folder) / "sim.o"
+            kernels, runtime = Path(folder) / "kernels.o", runtime_object(cxx, Path(folder))
             extra = INSTRUMENTED if check else ("-O2",)
             run([cxx, *FLAGS, "-O1", *extra, "-c", str(source), "-o", str(kernels)])
-            run([cxx, *FLAGS, "-O2", "-c", str(HERE / "sim.cpp"), "-o", str(runtime)])
             run([cxx, "-shared", str(kernels), str(runtime), "-o", str(target), "-lm"])
             os.replace(target, path)
     except OSError as error:
         raise PlaitError(f"cuda-sim cannot build in {path.parent}: {error.strerror}") from None
+
+
+def runtime_object(cxx: str, folder: Path) -> Path:
+    """The compiled runtime, the same for all kernels; built in ``folder`` if it is not kept yet."""
+    name = hashlib.sha256(sources_digest() + cxx.encode()).hexdigest()[:32]
+    path = cache_folder() / f"{name}.o"
+    if not path.exists():
+        built = folder / "sim.o"
+        run([cxx, *FLAGS, "-O2", "-c", str(HERE / "sim.cpp"), "-o", str(built)])
+        os.replace(built, path)
+    return path
 
 
 def run(command: Sequence[str]) -> None:

@@ -19,10 +19,10 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.utils.hints import isa
 
 from plait.lowering.nest_to_loops_affine import Axis
-from plait.lowering.nest_to_loops_combine import combine, start_value
+from plait.lowering.nest_to_loops_combine import combine
 from plait.lowering.nest_to_loops_emit import Emitter
 from plait.lowering.nest_to_loops_plan import LoopPlan
-from plait.lowering.nest_to_loops_tree import Loop, Store, Tree
+from plait.lowering.nest_to_loops_tree import Load, Loop, Node, Store, Tree, walk
 
 _INDEX = IndexType()
 SHARED = IntegerAttr(3, i64)
@@ -32,6 +32,13 @@ SHARED = IntegerAttr(3, i64)
 def kinds_per_result(kinds: Sequence[str]) -> list[str]:
     """An arg reduction has two results."""
     return [k for kind in kinds for k in ([kind, "argindex"] if "arg" in kind else [kind])]
+
+
+def shape_of(buffer: SSAValue) -> tuple[int, ...]:
+    """The extents of a buffer."""
+    type = buffer.type
+    assert isa(type, MemRefType)
+    return type.get_shape()
 
 
 class GpuEmitter(Emitter):
@@ -49,6 +56,10 @@ class GpuEmitter(Emitter):
         self.memory: dict[Attribute, list[str]] = {}
         """Names of the shared arrays per element type."""
         self.taken = 0
+        self.read: set[SSAValue] = set()
+        """Buffers that threads of the block may still be reading."""
+        self.written: set[SSAValue] = set()
+        """Buffers that other threads of the block may have written since the last barrier."""
 
     @property
     def blocks(self) -> int:
@@ -88,7 +99,7 @@ class GpuEmitter(Emitter):
     def _flatten(self, buffer: SSAValue) -> SSAValue:
         type = buffer.type
         assert isa(type, MemRefType)
-        shape = type.get_shape()
+        shape = shape_of(buffer)
         if len(shape) == 1:
             return buffer
         flat = MemRefType(type.element_type, [prod(shape)])
@@ -125,6 +136,16 @@ class GpuEmitter(Emitter):
             self.axes[axis] = self.add(arith.RemUIOp(rest, extent))
             rest = self.add(arith.DivUIOp(rest, extent))
 
+    def start(self, kind: str, type: Attribute) -> float | int:
+        """What a reduction starts from; a position starts past all others, yet within 32 bits
+        where these are."""
+        if kind != "argindex" or not isinstance(type, IndexType):
+            return super().start(kind, type)
+        loops = [node.axes for node in walk(self.tree.body) if isinstance(node, Loop)]
+        counts = [prod(axis.extent for axis in axes) for axes in (self.tree.axes, *loops)]
+        sizes = [prod(shape_of(argument)) for argument in self.tree.arguments]
+        return max(2**31 - 1, prod(counts), *sizes)
+
     def guarded(self, value: SSAValue, limit: int, body: Callable[[], None]) -> None:
         """Emits ``body`` under ``value < limit``."""
         self.under(self.add(arith.CmpiOp(value, self.index(limit), "ult")), body)
@@ -145,22 +166,70 @@ class GpuEmitter(Emitter):
     def is_outermost(self) -> bool:
         return self.shared and self.block is self.entry
 
+    def nodes(self, nodes: list[Node]) -> None:
+        """Emits nodes in order; a block waits before memory changes hands between its threads."""
+        for node in nodes:
+            if self.is_outermost:
+                self.settle(node)
+            super().nodes([node])
+
+    def settle(self, node: Node) -> None:
+        """Waits where a node reads what other threads wrote, or writes what they use."""
+        inner = walk([node])
+        accesses = [part for part in inner if isinstance(part, Load | Store)]
+        reads = {part.buffer for part in accesses if isinstance(part, Load)}
+        writes = {part.buffer for part in accesses if isinstance(part, Store)}
+        if reads & self.written or writes & (self.read | self.written):
+            self.barrier()
+        self.read |= reads
+        self.written |= writes
+
+    def barrier(self) -> None:
+        """All threads of the block wait for each other."""
+        self.block.add_op(gpu.BarrierOp())
+        self.read.clear()
+        self.written.clear()
+
+    def first_thread(self, body: Callable[[], None]) -> None:
+        """Emits ``body`` for one thread of the block."""
+        assert self.thread is not None
+        self.under(self.add(arith.CmpiOp(self.thread, self.index(0), "eq")), body)
+
     def store(self, node: Store) -> None:
         """A point's own store is done by one thread of its block."""
         if not self.is_outermost:
             super().store(node)
             return
-        assert self.thread is not None
-        first = self.add(arith.CmpiOp(self.thread, self.index(0), "eq"))
-        self.under(first, lambda: super(GpuEmitter, self).store(node))
+        self.first_thread(lambda: super(GpuEmitter, self).store(node))
 
     def loop(self, node: Loop) -> None:
-        if not self.is_outermost or node.mode != "reduce":
+        if not self.is_outermost:
             super().loop(node)
-            return
-        results = self.strided(node)
-        if results:
+        elif node.mode != "reduce":
+            self.in_order(node)
+        elif results := self.strided(node):
             self.values.update(zip(node.results, self.shared_tree(node, results), strict=True))
+
+    def in_order(self, node: Loop) -> None:
+        """A loop in order: one thread runs it and gives its results to all."""
+        arrays = self.arrays([result.type for result in node.results])
+
+        def alone() -> None:
+            super(GpuEmitter, self).loop(node)
+            for array, result in zip(arrays, node.results, strict=True):
+                value = self.values[result]
+                self.block.add_op(memref.StoreOp.get(value, array, [self.index(0)]))
+
+        self.first_thread(alone)
+        if arrays:
+            self.values.update(zip(node.results, self.handed_out(arrays), strict=True))
+
+    def handed_out(self, arrays: Sequence[SSAValue]) -> list[SSAValue]:
+        """The first element of each shared array, read by all threads between two barriers."""
+        self.barrier()
+        results = [self.add(memref.LoadOp.get(array, [self.index(0)])) for array in arrays]
+        self.barrier()
+        return results
 
     def strided(self, node: Loop) -> Sequence[SSAValue]:
         """A thread's share of a reduction: every ``threads``-th element."""
@@ -168,7 +237,7 @@ class GpuEmitter(Emitter):
         types = [result.type for result in node.results]
         kinds = kinds_per_result(node.kinds)
         starts = [
-            self.constant(start_value(kind, type), type)
+            self.constant(self.start(kind, type), type)
             for kind, type in zip(kinds, types, strict=True)
         ]
         total = prod(axis.extent for axis in node.axes)
@@ -198,10 +267,7 @@ class GpuEmitter(Emitter):
             self.block.add_op(gpu.BarrierOp())
             self.guarded(thread, half, lambda half=half: self.halve(node, arrays, half))
             half //= 2
-        self.block.add_op(gpu.BarrierOp())
-        results = [self.add(memref.LoadOp.get(array, [self.index(0)])) for array in arrays]
-        self.block.add_op(gpu.BarrierOp())
-        return results
+        return self.handed_out(arrays)
 
     def halve(self, node: Loop, arrays: Sequence[SSAValue], half: int) -> None:
         """Combines the upper half of the partial results into the lower half."""

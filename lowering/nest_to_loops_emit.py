@@ -77,6 +77,10 @@ class Emitter:
             self.constants[key] = arith.ConstantOp(attribute)  # pyright: ignore[reportUnknownArgumentType]
         return self.constants[key].result
 
+    def start(self, kind: str, type: Attribute) -> float | int:
+        """What a reduction starts from."""
+        return start_value(kind, type)
+
     def index(self, value: int) -> SSAValue:
         """An index constant."""
         return self.constant(value, _INDEX)
@@ -224,7 +228,7 @@ class Emitter:
         types = [result.type for result in node.results]
         if node.mode == "reduce":
             starts = [
-                self.constant(start_value(kind, type), type)
+                self.constant(self.start(kind, type), type)
                 for kind, type in zip(_kinds_per_result(node.kinds), types, strict=True)
             ]
         else:

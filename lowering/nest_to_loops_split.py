@@ -7,7 +7,7 @@ The pieces are fixed by the extents, so results do not depend on the number of t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -22,6 +22,11 @@ FEW_POINTS = 16
 LARGE = 100_000
 """Points of a reduction that are worth splitting, over all parallel points."""
 _PIECES = (32, 24, 16, 48, 12, 8, 64)
+
+
+Cut = Callable[[Tree, Loop], tuple[Axis, int] | None]
+"""The axis of a reduction to cut and into how many pieces, which divide its extent; None to leave
+it whole."""
 
 
 @dataclass
@@ -57,17 +62,20 @@ def _pieces(loop: Loop) -> tuple[Axis, int] | None:
     return None
 
 
-def _candidate(tree: Tree, done: set[int]) -> int | None:
+def large(tree: Tree, loop: Loop) -> tuple[Axis, int] | None:
+    """The axis to cut and into how many pieces, where few points share a large reduction."""
     points = prod(axis.extent for axis in tree.axes)
+    if not 0 < points < FEW_POINTS or points * prod(axis.extent for axis in loop.axes) < LARGE:
+        return None
+    return _pieces(loop)
+
+
+def _candidate(tree: Tree, done: set[int], cut: Cut) -> tuple[int, Axis, int] | None:
     for position, node in enumerate(tree.body):
-        if (
-            isinstance(node, Loop)
-            and node.mode == "reduce"
-            and id(node) not in done
-            and points * prod(axis.extent for axis in node.axes) >= LARGE
-            and _pieces(node) is not None
-        ):
-            return position
+        if isinstance(node, Loop) and node.mode == "reduce" and id(node) not in done:
+            found = cut(tree, node)
+            if found is not None:
+                return position, *found
     return None
 
 
@@ -81,22 +89,21 @@ def _in_order(tree: Tree) -> bool:
     return any(isinstance(node, Load) and node.buffer in written for node in walk(tree.body))
 
 
-def split(tree: Tree) -> Split | None:
-    """The replacement of ``tree``, or None where it is better left alone."""
+def split(tree: Tree, cut: Cut = large) -> Split | None:
+    """The replacement of ``tree``, or None where it is better left alone: each reduction that
+    ``cut`` names an axis and a number of pieces for is computed in parts."""
     points = prod(axis.extent for axis in tree.axes)
-    if not 0 < points < FEW_POINTS or _in_order(tree):
+    if not points or _in_order(tree):
         return None
     trees: list[Tree] = []
     temporaries: list[MemRefType[Attribute]] = []
     values: list[SSAValue] = []
     done: set[int] = set()
     rest = tree
-    while (position := _candidate(rest, done)) is not None:
+    while (found := _candidate(rest, done, cut)) is not None:
+        position, axis, count = found
         loop = rest.body[position]
         assert isinstance(loop, Loop)
-        found = _pieces(loop)
-        assert found is not None
-        axis, count = found
         types = [MemRefType(result.type, [points * count]) for result in loop.results]
         buffers: list[SSAValue] = [*Block(arg_types=types).args]
         temporaries += types

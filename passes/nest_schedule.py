@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import prod
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 
 from plait.dialects import nest
@@ -20,6 +20,11 @@ LONG_REDUCTION = 64
 FEW_POINTS = 65536
 """Points up to which a block shares a reduction; more points fill a device by themselves."""
 
+BLOCKS = 512
+"""Blocks that fill a device: a large reduction of fewer points is cut into pieces up to it."""
+SHARE = 4096
+"""Elements of a reduction that are worth a block."""
+
 
 @dataclass(frozen=True)
 class NestSchedulePass(ModulePass):
@@ -27,8 +32,11 @@ class NestSchedulePass(ModulePass):
 
     On a GPU every point of the parallel axes is a thread, in row-major order, 256 to a block, and
     reduces alone; where there are few points and long reductions, every point is a block whose
-    threads share the reductions. On a CPU the parallel axes are dealt out to threads and the
-    vector axes are left to `convert-nest-to-loops`. A schedule that is there already stays.
+    threads share the reductions (unless a longer loop in order would leave them idle). A large
+    reduction of very few points is cut, too: a grid piece of its axis says into how many blocks,
+    whose partial results a second kernel combines. On a CPU the parallel axes are dealt out to
+    threads and the vector axes are left to `convert-nest-to-loops`. A schedule that is there
+    already stays.
 
     Before:
     ```mlir
@@ -66,32 +74,75 @@ def schedule(kernel: nest.KernelOp, target: str) -> ScheduleAttr:
     loops = shared_loops(kernel)
     longest = max((prod(loop.extents) for loop in loops), default=0)
     points = prod(extent for _, extent in axes)
-    if longest >= LONG_REDUCTION and points <= FEW_POINTS:
+    if longest >= max(LONG_REDUCTION, in_order(kernel)) and points <= FEW_POINTS:
         grid = [PieceAttr.get(name, max(extent, 1), Level.GRID) for name, extent in axes]
-        return ScheduleAttr.get(target, Reduction.BLOCK, [*grid, *block_pieces(loops)])
-    return ScheduleAttr.get(target, Reduction.SERIAL, thread_pieces(axes))
+        cut = points and not in_order(kernel)
+        pieces = [*grid, *block_pieces(loops, BLOCKS // points if cut else 0)]
+        return ScheduleAttr.get(target, Reduction.BLOCK, clear(kernel, pieces))
+    return ScheduleAttr.get(target, Reduction.SERIAL, clear(kernel, thread_pieces(axes)))
+
+
+def clear(kernel: nest.KernelOp, pieces: list[PieceAttr]) -> list[PieceAttr]:
+    """The pieces of axes whose name means one extent throughout the kernel."""
+    extents: dict[StringAttr, set[int]] = {}
+    for op in kernel.walk():
+        if isinstance(op, nest.KernelOp | nest.LoopOp):
+            for axis in op.axes:
+                extents.setdefault(axis.axis, set()).add(axis.extent.data)
+    return [piece for piece in pieces if len(extents[piece.axis]) == 1]
 
 
 def shared_loops(kernel: nest.KernelOp) -> list[nest.ReduceOp]:
-    """The reductions a block may share: those of the kernel itself, if nothing runs in order."""
-    if any(isinstance(op, nest.SequentialOp) for op in kernel.walk()):
-        return []
+    """The reductions a block may share: those of the kernel itself."""
     return [op for op in kernel.body.block.ops if isinstance(op, nest.ReduceOp)]
 
 
-def block_pieces(loops: list[nest.ReduceOp]) -> list[PieceAttr]:
-    """The innermost axis of each shared reduction over the threads of a block."""
+def in_order(kernel: nest.KernelOp) -> int:
+    """Steps of the longest loop in order, which one thread of a block would run alone."""
+    loops = [op for op in kernel.walk() if isinstance(op, nest.SequentialOp)]
+    return max((prod(loop.extents) for loop in loops), default=0)
+
+
+def block_pieces(loops: list[nest.ReduceOp], most: int) -> list[PieceAttr]:
+    """The innermost axis of each shared reduction over the threads of a block, and an axis of a
+    large one over up to ``most`` blocks."""
     pieces: dict[str, list[PieceAttr]] = {}
     for loop in loops:
+        name, blocks = cut_axis(loop, most)
+        if blocks > 1 and name not in pieces:
+            pieces[name] = [PieceAttr.get(name, blocks, Level.GRID)]
+            extent = next(axis.extent.data for axis in loop.axes if axis.axis.data == name)
+            if name != loop.axes.data[-1].axis.data and extent > blocks:
+                pieces[name].append(PieceAttr.get(name, extent // blocks, Level.SERIAL))
         if loop.axes.data:
             axis = loop.axes.data[-1]
-            name, extent = axis.axis.data, max(axis.extent.data, 1)
-            threads = min(BLOCK, extent)
-            found = [PieceAttr.get(name, threads, Level.THREAD)]
-            if extent > threads:
-                found.append(PieceAttr.get(name, -(-extent // threads), Level.SERIAL))
-            pieces.setdefault(name, found)
+            inner, extent = axis.axis.data, max(axis.extent.data, 1)
+            own = pieces.setdefault(inner, [])
+            if not any(piece.level.data == Level.THREAD for piece in own):
+                own += thread_share(inner, extent // prod(piece.size.data for piece in own))
     return [piece for found in pieces.values() for piece in found]
+
+
+def thread_share(name: str, extent: int) -> list[PieceAttr]:
+    """An axis dealt out to the threads of a block."""
+    threads = min(BLOCK, max(extent, 1))
+    found = [PieceAttr.get(name, threads, Level.THREAD)]
+    if extent > threads:
+        found.append(PieceAttr.get(name, -(-extent // threads), Level.SERIAL))
+    return found
+
+
+def cut_axis(loop: nest.ReduceOp, most: int) -> tuple[str, int]:
+    """The axis of a reduction to cut into blocks, and into how many equal pieces: 1 for none."""
+    best = ("", 1)
+    most = min(most, prod(loop.extents) // SHARE)
+    for axis in loop.axes:
+        extent = axis.extent.data
+        counts = (count for count in range(min(most, extent), 1, -1) if extent % count == 0)
+        count = next(counts, 1)
+        if count >= 2 * best[1]:  # blocks that read whole inner axes are worth fewer of them
+            best = (axis.axis.data, count)
+    return best
 
 
 def thread_pieces(axes: list[tuple[str, int]]) -> list[PieceAttr]:
@@ -114,6 +165,11 @@ def threads_of(kernel: nest.KernelOp) -> int:
     if schedule_ is None or schedule_.reduction.data == Reduction.SERIAL:
         return BLOCK
     longest = max((prod(loop.extents) for loop in shared_loops(kernel)), default=1)
+    return block_threads(longest)
+
+
+def block_threads(longest: int) -> int:
+    """Threads of a block that shares reductions of up to ``longest`` elements: whole warps."""
     threads = 32
     while threads < min(BLOCK, longest):
         threads *= 2

@@ -44,6 +44,21 @@ nest.kernel @masked(%x: memref<8xf32>, %y: memref<10xf32>) axes [%i = 10] {
   nest.store %v, %y[(d0) -> (d0)](%i) : memref<10xf32>
 }
 
+// A reduction with a grid piece: partial results, then their combination.
+// CUDA-LABEL: // total_part0
+// CUDA-NEXT:  //   space: i_piece = 4
+// CUDA:         for (int [[AT:.*]] = thread; [[AT]] < 1024; [[AT]] += 256) {
+// CUDA-NEXT:      {{.*}} = x[(block * 1024) + [[AT]]];
+// CUDA-LABEL: // total
+// CUDA:         //   launch: 1 blocks of 32 threads
+nest.kernel @total(%x: memref<16x256xf32>, %y: memref<f32>) axes [] attributes {schedule = #nest.schedule<"cuda:sm_80", block, [i = 4 : grid, i = 4 : serial]>} {
+  %s = nest.reduce [sum] over [%i = 16, %j = 256] {
+    %v = nest.load %x[(d0, d1) -> (d0, d1)](%i, %j) : memref<16x256xf32>
+    nest.yield %v : f32
+  } : f32
+  nest.store %s, %y[() -> ()]() : memref<f32>
+}
+
 func.func @main(%x: memref<8x512xf32>) -> memref<8xf32> {
   %y = memref.alloc() : memref<8xf32>
   nest.launch @rows(%x, %y) : memref<8x512xf32>, memref<8xf32>

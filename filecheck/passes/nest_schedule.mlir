@@ -36,3 +36,14 @@ nest.kernel @ordered(%x: memref<512xf32>) axes [] {
 // CHECK-SAME:    schedule = #nest.schedule<"cuda:sm_90", serial, [i = 8 : thread]>
 nest.kernel @mine(%x: memref<8xf32>) axes [%i = 8] attributes {schedule = #nest.schedule<"cuda:sm_90", serial, [i = 8 : thread]>} {
 }
+
+// One point and a large reduction: cut over blocks.
+// CHECK-LABEL: nest.kernel @total(
+// CHECK-SAME:    schedule = #nest.schedule<"cuda:sm_80", block, [i = 128 : grid, i = 16 : serial, j = 256 : thread]>
+nest.kernel @total(%x: memref<2048x256xf32>, %y: memref<f32>) axes [] {
+  %s = nest.reduce [sum] over [%i = 2048, %j = 256] {
+    %v = nest.load %x[(d0, d1) -> (d0, d1)](%i, %j) : memref<2048x256xf32>
+    nest.yield %v : f32
+  } : f32
+  nest.store %s, %y[() -> ()]() : memref<f32>
+}

@@ -1,0 +1,357 @@
+"""Kernels as GPU functions, in the checking simulator, against the interpreter of loop nests.
+
+Every kernel runs under both kinds of schedule: a point a thread, and a point a block.
+"""
+
+from __future__ import annotations
+
+import shutil
+
+import numpy as np
+import pytest
+from gpu_kernels import RNG, check, memref, normal, parse, program, with_specials
+from xdsl.dialects import gpu
+from xdsl.dialects.builtin import SymbolRefAttr
+from xdsl.utils.exceptions import DiagnosticException
+
+from plait.dialects import nest
+from plait.lowering.convert_nest_to_gpu import ConvertNestToGpuPass, geometry
+from plait.lowering.target_cuda import functions_of
+from plait.runtime.cuda_sim import CompiledPlan
+
+simulated = pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler")
+scheduled = pytest.mark.parametrize("reduction", ["serial", "block"])
+
+SIZES = [(1, 1), (1, 7), (7, 1), (5, 33), (3, 257), (300, 3), (2, 1000), (0, 4), (4, 0)]
+
+
+@simulated
+@scheduled
+@pytest.mark.parametrize("shape", SIZES)
+def test_rows_of_several_kinds(shape: tuple[int, int], reduction: str) -> None:
+    rows, columns = shape
+    kernel = f"""axes [%i = {rows}] SCHEDULE {{
+      %s, %m, %n = nest.reduce [sum, max, min] over [%j = {columns}] {{
+        %a = nest.load %x[(d0, d1) -> (d0, d1)](%i, %j) : <x>
+        nest.yield %a, %a, %a : f32, f32, f32
+      }} : f32, f32, f32
+      nest.store %s, %o[(d0) -> (d0)](%i) : <o>
+      nest.store %m, %p[(d0) -> (d0)](%i) : <p>
+      nest.store %n, %q[(d0) -> (d0)](%i) : <q>
+    }}"""
+    type = memref((rows,), "f32")
+    x = normal(rows, columns)
+    check(kernel, reduction, {"x": ("f32", x)}, {"o": type, "p": type, "q": type})
+
+
+@simulated
+@scheduled
+def test_nan_wins(reduction: str) -> None:
+    kernel = """axes [%i = 4] SCHEDULE {
+      %m, %n = nest.reduce [max, min] over [%j = 300] {
+        %a = nest.load %x[(d0, d1) -> (d0, d1)](%i, %j) : <x>
+        nest.yield %a, %a : f32, f32
+      } : f32, f32
+      nest.store %m, %o[(d0) -> (d0)](%i) : <o>
+      nest.store %n, %p[(d0) -> (d0)](%i) : <p>
+    }"""
+    x = normal(4, 300)
+    x[1, 299] = x[2, 0] = np.nan
+    x[3, 5] = -np.inf
+    check(kernel, reduction, {"x": ("f32", x)}, {"o": "memref<4xf32>", "p": "memref<4xf32>"})
+
+
+@simulated
+@scheduled
+@pytest.mark.parametrize("kind", ["argmax", "argmin"])
+def test_arg_reductions(kind: str, reduction: str) -> None:
+    kernel = f"""axes [%i = 5] SCHEDULE {{
+      %m, %p = nest.reduce [{kind}] over [%j = 300] {{
+        %a = nest.load %x[(d0, d1) -> (d0, d1)](%i, %j) : <x>
+        nest.yield %a, %j : f32, index
+      }} : f32, index
+      %n = arith.index_cast %p : index to i64
+      nest.store %m, %o[(d0) -> (d0)](%i) : <o>
+      nest.store %n, %q[(d0) -> (d0)](%i) : <q>
+    }}"""
+    x = np.round(with_specials(5, 300))
+    x[2] = 1.0
+    x[3, [40, 290]] = np.nan
+    x[4] = -np.inf if kind == "argmax" else np.inf
+    check(kernel, reduction, {"x": ("f32", x)}, {"o": "memref<5xf32>", "q": "memref<5xi64>"})
+
+
+@simulated
+@scheduled
+def test_softmax_in_three_sweeps(reduction: str) -> None:
+    kernel = """axes [%i = 6] SCHEDULE {
+      %m = nest.reduce [max] over [%j = 300] {
+        %a = nest.load %x[(d0, d1) -> (d0, d1)](%i, %j) : <x>
+        nest.yield %a : f32
+      } : f32
+      %s = nest.reduce [sum] over [%j = 300] {
+        %a = nest.load %x[(d0, d1) -> (d0, d1)](%i, %j) : <x>
+        %b = arith.subf %a, %m : f32
+        %e = math.exp %b : f32
+        nest.yield %e : f32
+      } : f32
+      nest.reduce [] over [%j = 300] {
+        %a = nest.load %x[(d0, d1) -> (d0, d1)](%i, %j) : <x>
+        %b = arith.subf %a, %m : f32
+        %e = math.exp %b : f32
+        %q = arith.divf %e, %s : f32
+        nest.store %q, %o[(d0, d1) -> (d0, d1)](%i, %j) : <o>
+      }
+    }"""
+    check(kernel, reduction, {"x": ("f32", normal(6, 300))}, {"o": "memref<6x300xf32>"})
+
+
+@simulated
+@scheduled
+def test_reductions_of_integers_and_booleans(reduction: str) -> None:
+    kernel = """axes [] SCHEDULE {
+      %z = arith.constant 3 : i16
+      %s, %m, %a, %b = nest.reduce [sum, max, any, all] over [%j = 70, %k = 5] {
+        %v = nest.load %x[(d0, d1) -> (d0, d1)](%j, %k) : <x>
+        %t = arith.cmpi slt, %v, %z : i16
+        nest.yield %v, %v, %t, %t : i16, i16, i1, i1
+      } : i16, i16, i1, i1
+      nest.store %s, %o[() -> ()]() : <o>
+      nest.store %m, %p[() -> ()]() : <p>
+      nest.store %a, %q[() -> ()]() : <q>
+      nest.store %b, %r[() -> ()]() : <r>
+    }"""
+    x = RNG.integers(-(2**15), 2**15, (70, 5)).astype(np.int16)
+    types = {"o": "i16", "p": "i16", "q": "i1", "r": "i1"}
+    outputs = {name: f"memref<{type}>" for name, type in types.items()}
+    check(kernel, reduction, {"x": ("i16", x)}, outputs)
+
+
+@simulated
+@scheduled
+def test_nested_reductions(reduction: str) -> None:
+    kernel = """axes [%i = 4] SCHEDULE {
+      %s, %m, %p = nest.reduce [sum, argmax] over [%j = 70] {
+        %q = nest.reduce [max] over [%k = 4] {
+          %v = nest.load %x[(d0, d1, d2) -> (d0, d1 * 4 + d2)](%i, %j, %k) : <x>
+          nest.yield %v : f32
+        } : f32
+        nest.store %q, %t[(d0, d1) -> (d0, d1)](%i, %j) : <t>
+        nest.yield %q, %q, %j : f32, f32, index
+      } : f32, f32, index
+      %e = arith.addf %s, %m : f32
+      %n = arith.index_cast %p : index to i64
+      nest.store %e, %y[(d0) -> (d0)](%i) : <y>
+      nest.store %n, %z[(d0) -> (d0)](%i) : <z>
+    }"""
+    outputs = {"t": "memref<4x70xf32>", "y": "memref<4xf32>", "z": "memref<4xi64>"}
+    check(kernel, reduction, {"x": ("f32", normal(4, 280))}, outputs)
+
+
+@simulated
+@scheduled
+def test_loop_in_order_between_reductions(reduction: str) -> None:
+    kernel = """axes [%i = 3] SCHEDULE {
+      %s = nest.reduce [sum] over [%j = 300] {
+        %v = nest.load %x[(d0, d1) -> (d0, d1)](%i, %j) : <x>
+        nest.yield %v : f32
+      } : f32
+      %last = nest.sequential over [%j = 300] carrying [%a = %s : f32] {
+        %v = nest.load %x[(d0, d1) -> (d0, d1)](%i, %j) : <x>
+        %n = arith.addf %a, %v : f32
+        nest.store %n, %t[(d0, d1) -> (d0, d1)](%i, %j) : <t>
+        nest.yield %n : f32
+      }
+      %u = nest.reduce [max] over [%j = 300] {
+        %v = nest.load %t[(d0, d1) -> (d0, d1)](%i, %j) : <t>
+        %w = arith.subf %v, %last : f32
+        nest.yield %w : f32
+      } : f32
+      nest.store %u, %y[(d0) -> (d0)](%i) : <y>
+    }"""
+    outputs = {"t": "memref<3x300xf32>", "y": "memref<3xf32>"}
+    check(kernel, reduction, {"x": ("f32", normal(3, 300))}, outputs)
+
+
+@simulated
+@scheduled
+def test_memory_that_changes_hands(reduction: str) -> None:
+    """Sweeps that read what other threads stored; single stores that all threads read."""
+    kernel = """axes [%i = 3] SCHEDULE {
+      nest.reduce [] over [%j = 300] {
+        %v = nest.load %x[(d0, d1) -> (d0, d1)](%i, %j) : <x>
+        %w = arith.addf %v, %v : f32
+        nest.store %w, %t[(d0, d1) -> (d0, d1)](%i, %j) : <t>
+      }
+      %u = nest.load %t[(d0) -> (d0, 299)](%i) : <t>
+      nest.store %u, %y[(d0) -> (d0)](%i) : <y>
+      nest.reduce [] over [%j = 300] {
+        %v = nest.load %t[(d0, d1) -> (d0, 299 - d1)](%i, %j) : <t>
+        %b = nest.load %y[(d0, d1) -> (d0)](%i, %j) : <y>
+        %w = arith.mulf %v, %b : f32
+        nest.store %w, %z[(d0, d1) -> (d0, d1)](%i, %j) : <z>
+      }
+      %o = nest.load %y[(d0) -> (d0)](%i) : <y>
+      %p = arith.addf %o, %o : f32
+      nest.store %p, %y[(d0) -> (d0)](%i) : <y>
+    }"""
+    outputs = {"t": "memref<3x300xf32>", "y": "memref<3xf32>", "z": "memref<3x300xf32>"}
+    module = check(kernel, reduction, {"x": ("f32", normal(3, 300))}, outputs)
+    barriers = [op for op in functions_of(module)[0].walk() if isinstance(op, gpu.BarrierOp)]
+    assert len(barriers) == (0 if reduction == "serial" else 3)
+
+
+@simulated
+@scheduled
+def test_masks_keep_accesses_in_bounds(reduction: str) -> None:
+    kernel = """axes [%i = 20] SCHEDULE {
+      %s = nest.reduce [sum] over [%k = 5] {
+        %v = nest.load %x[(d0, d1) -> (d0 + d1 - 2)](%i, %k)
+          where (d0, d1) : (d0 + d1 - 2 >= 0, 17 - d0 - d1 >= 0) : <x>
+        nest.yield %v : f32
+      } : f32
+      nest.store %s, %o[(d0) -> (d0 floordiv 2)](%i) where (d0) : (d0 mod 2 == 0) : <o>
+    }"""
+    check(kernel, reduction, {"x": ("f32", normal(16))}, {"o": "memref<10xf32>"})
+
+
+@simulated
+@scheduled
+def test_positions_from_data(reduction: str) -> None:
+    kernel = """axes [%i = 4] SCHEDULE {
+      %s = nest.reduce [sum] over [%j = 100] {
+        %k = nest.load %n[(d0, d1) -> (d0, d1)](%i, %j) : <n>
+        %p = arith.index_cast %k : i64 to index
+        %v = nest.load %x[(d0, d1) -> (d0, d1)](%p, %j) : <x>
+        nest.yield %v : f32
+      } : f32
+      nest.store %s, %o[(d0) -> (d0)](%i) : <o>
+    }"""
+    positions = RNG.integers(0, 30, (4, 100))
+    inputs = {"x": ("f32", normal(30, 100)), "n": ("i64", positions)}
+    check(kernel, reduction, inputs, {"o": "memref<4xf32>"})
+
+
+@simulated
+@scheduled
+@pytest.mark.parametrize("type", ["f16", "f64", "i8", "i1"])
+def test_padding_with_a_constant(type: str, reduction: str) -> None:
+    value = {"f16": "1.5", "f64": "-0.1", "i8": "-128", "i1": "true"}[type]
+    constant = value if type == "i1" else f"{value} : {type}"
+    kernel = f"""axes [%i = 3, %j = 12] SCHEDULE {{
+      %c = arith.constant {constant}
+      %t = nest.test (d0) : (d0 - 1 >= 0, 10 - d0 >= 0) (%j)
+      %v = nest.load %x[(d0, d1) -> (d0, d1 - 1)](%i, %j)
+        where (d0, d1) : (d1 - 1 >= 0, 10 - d1 >= 0) : <x>
+      %w = arith.select %t, %v, %c : {type}
+      nest.store %w, %o[(d0, d1) -> (d0, d1)](%i, %j) : <o>
+    }}"""
+    dtype = {"f16": np.float16, "f64": np.float64, "i8": np.int8, "i1": np.bool_}[type]
+    x = (normal(3, 10) * 20).astype(dtype)
+    check(kernel, reduction, {"x": (type, x)}, {"o": f"memref<3x12x{type}>"})
+
+
+def test_launch_of_an_unknown_kernel() -> None:
+    module, ctx = parse(program("axes [] {}", {"x": "memref<4xf32>"}, {"o": "memref<4xf32>"}))
+    launch = next(op for op in module.walk() if isinstance(op, nest.LaunchOp))
+    launch.kernel = SymbolRefAttr("other")
+    with pytest.raises(DiagnosticException, match="unknown kernel '@other'"):
+        ConvertNestToGpuPass().apply(ctx, module)
+
+
+def test_warp_reductions_are_refused() -> None:
+    schedule = 'attributes {schedule = #nest.schedule<"cuda:sm_80", warp, []>}'
+    module, ctx = parse(program(f"axes [] {schedule} {{}}", {}, {"o": "memref<4xf32>"}))
+    before = str(module)
+    with pytest.raises(DiagnosticException, match="'@k' has a 'warp' reduction"):
+        ConvertNestToGpuPass().apply(ctx, module)
+    assert str(module) == before
+
+
+def test_geometry_and_empty_grids() -> None:
+    kernel = """axes [%i = 1000, %j = 3] {
+      %v = nest.load %x[(d0) -> (d0)](%i) : <x>
+      nest.store %v, %o[(d0, d1) -> (d0, d1)](%i, %j) : <o>
+    }"""
+    for rows, launches in ((1000, 1), (0, 0)):
+        text = program(
+            kernel.replace("1000", str(rows)),
+            {"x": f"memref<{rows}xf32>"},
+            {"o": f"memref<{rows}x3xf32>"},
+        )
+        module, ctx = parse(text)
+        ConvertNestToGpuPass().apply(ctx, module)
+        module.verify()
+        [function] = functions_of(module)
+        assert geometry(function, "grid") == (-(-3 * rows // 256), 1, 1)
+        assert geometry(function, "block") == (256, 1, 1)
+        found = [op for op in module.walk() if isinstance(op, gpu.LaunchFuncOp)]
+        assert len(found) == launches
+
+
+CUT = """axes [%i = POINTS] SCHEDULE {
+  %m, %p = nest.reduce [argmax] over [%j = 30, %k = 20] {
+    %v = nest.load %x[(d0, d1, d2) -> (d0, d1, d2)](%i, %j, %k) : <x>
+    %n = nest.index (d0, d1) -> (d0 * 20 + d1) (%j, %k)
+    nest.yield %v, %n : f32, index
+  } : f32, index
+  %s = nest.reduce [sum] over [%j = 30, %k = 20] {
+    %v = nest.load %x[(d0, d1, d2) -> (d0, d1, d2)](%i, %j, %k) : <x>
+    %w = arith.subf %v, %m : f32
+    %e = math.exp %w : f32
+    nest.yield %e : f32
+  } : f32
+  nest.reduce [] over [%j = 30, %k = 20] {
+    %v = nest.load %x[(d0, d1, d2) -> (d0, d1, d2)](%i, %j, %k) : <x>
+    %w = arith.subf %v, %m : f32
+    %e = math.exp %w : f32
+    %r = arith.divf %e, %s : f32
+    nest.store %r, %o[(d0, d1, d2) -> (d0, d1, d2)](%i, %j, %k) : <o>
+  }
+  %n = arith.index_cast %p : index to i32
+  nest.store %n, %q[(d0) -> (d0)](%i) : <q>
+}"""
+
+
+@simulated
+@pytest.mark.parametrize(
+    ("piece", "divides"),
+    [
+        ("j = 6 : grid, j = 5 : serial", True),
+        ("k = 4 : grid, k = 5 : thread", True),
+        ("j = 7 : grid, j = 5 : serial", False),
+        ("j = 30 : grid", True),
+    ],
+)
+@pytest.mark.parametrize("points", [0, 1, 3])
+def test_reductions_cut_over_blocks(points: int, piece: str, divides: bool) -> None:
+    kernel = CUT.replace("POINTS", str(points))
+    schedule = f'attributes {{schedule = #nest.schedule<"cuda:sm_80", block, [{piece}]>}}'
+    x = np.round(normal(points, 30, 20), 1)
+    outputs = {"o": f"memref<{points}x30x20xf32>", "q": f"memref<{points}xi32>"}
+    module = check(kernel.replace("SCHEDULE", schedule), "", {"x": ("f32", x)}, outputs)
+    names = [function.sym_name.data for function in functions_of(module)]
+    is_cut = points and divides
+    assert names == (["k_part0", "k_part1", "k_part2", "k"] if is_cut else ["k"])
+
+
+@simulated
+@pytest.mark.parametrize("shape", [(64, 4096), (2048, 129)])
+def test_a_large_sum_fills_the_device(shape: tuple[int, int]) -> None:
+    kernel = """axes [] {
+      %s = nest.reduce [sum] over [%i = ROWS, %j = COLUMNS] {
+        %v = nest.load %x[(d0, d1) -> (d0, d1)](%i, %j) : <x>
+        nest.yield %v : f32
+      } : f32
+      nest.store %s, %o[() -> ()]() : <o>
+    }"""
+    kernel = kernel.replace("ROWS", str(shape[0])).replace("COLUMNS", str(shape[1]))
+    x = normal(*shape)
+    module, ctx = parse(program(kernel, {"x": memref(shape, "f32")}, {"o": "memref<f32>"}))
+    ConvertNestToGpuPass().apply(ctx, module)
+    module.verify()
+    part, whole = functions_of(module)
+    assert geometry(part, "grid")[0] >= 32
+    assert geometry(whole, "grid")[0] == 1
+    [found] = CompiledPlan(module).run(x)
+    np.testing.assert_allclose(found, x.sum(dtype=np.float64), rtol=1e-4)

@@ -1,0 +1,113 @@
+"""Which schedule a kernel gets, and that its pieces describe what runs."""
+
+from __future__ import annotations
+
+from math import prod
+
+import pytest
+from gpu_kernels import parse
+from xdsl.context import Context
+
+from plait.dialects import nest
+from plait.errors import PlaitError
+from plait.passes.nest_schedule import NestSchedulePass, threads_of
+
+
+def kernel(axes: str, body: str = "") -> nest.KernelOp:
+    module, _ = parse(f"nest.kernel @k(%x: memref<4xf32>) axes [{axes}] {{ {body} }}")
+    found = module.body.block.first_op
+    assert isinstance(found, nest.KernelOp)
+    return found
+
+
+def scheduled(op: nest.KernelOp, target: str = "cuda:sm_80") -> nest.ScheduleAttr:
+    module = op.parent_op()
+    assert module is not None
+    NestSchedulePass(target=target).apply(Context(), module)  # pyright: ignore[reportArgumentType]
+    module.verify()
+    assert op.schedule is not None
+    return op.schedule
+
+
+def sweep(extent: int) -> str:
+    return f"nest.reduce [] over [%j = {extent}] {{ }}"
+
+
+def in_order(extent: int) -> str:
+    return f"nest.sequential over [%n = {extent}] {{ }}"
+
+
+@pytest.mark.parametrize(
+    ("axes", "body", "reduction"),
+    [
+        ("%i = 1000", "", "serial"),
+        ("%i = 1000", sweep(63), "serial"),
+        ("%i = 1000", sweep(64), "block"),
+        ("%i = 100000", sweep(64), "serial"),
+        ("", sweep(1000), "block"),
+        ("%i = 8", in_order(1000), "serial"),
+        ("%i = 8", in_order(1000) + sweep(512), "serial"),
+        ("%i = 8", in_order(10) + sweep(512), "block"),
+        ("%i = 0", sweep(0), "serial"),
+    ],
+)
+def test_who_reduces(axes: str, body: str, reduction: str) -> None:
+    assert scheduled(kernel(axes, body)).reduction.data == reduction
+
+
+@pytest.mark.parametrize(
+    "axes", ["", "%i = 1", "%i = 1000", "%i = 7, %j = 300", "%i = 3, %j = 5, %k = 2", "%i = 0"]
+)
+def test_pieces_cover_every_point(axes: str) -> None:
+    op = kernel(axes)
+    pieces = scheduled(op).pieces.data
+    for axis in op.axes:
+        sizes = [piece.size.data for piece in pieces if piece.axis == axis.axis]
+        assert prod(sizes) >= axis.extent.data
+    threads = prod(piece.size.data for piece in pieces if piece.level.data == "thread")
+    assert threads <= 256
+
+
+@pytest.mark.parametrize(("extent", "threads"), [(64, 64), (100, 128), (256, 256), (5000, 256)])
+def test_threads_of_a_shared_reduction(extent: int, threads: int) -> None:
+    op = kernel("%i = 8", sweep(extent))
+    scheduled(op)
+    assert threads_of(op) == threads
+
+
+def test_a_schedule_that_is_there_stays() -> None:
+    op = kernel("%i = 8", sweep(512))
+    first = scheduled(op)
+    assert scheduled(op, "cpu") is first
+
+
+def test_unknown_target() -> None:
+    with pytest.raises(PlaitError, match="nowhere"):
+        scheduled(kernel("%i = 8"), "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("axes", "extent", "blocks"),
+    [("", 8192, 2), ("", 2**20, 256), ("%i = 8", 2**20, 64), ("", 8191, 1), ("%i = 600", 8192, 1)],
+)
+def test_large_reductions_of_few_points_are_cut(axes: str, extent: int, blocks: int) -> None:
+    pieces = scheduled(kernel(axes, sweep(extent))).pieces.data
+    found = [piece for piece in pieces if piece.axis.data == "j"]
+    cut = [piece.size.data for piece in found if piece.level.data == "grid"]
+    assert cut == ([blocks] if blocks > 1 else [])
+    assert prod(piece.size.data for piece in found) >= extent
+
+
+def test_a_cut_of_an_outer_axis() -> None:
+    body = "nest.reduce [] over [%j = 2048, %k = 100] { }"
+    pieces = scheduled(kernel("", body)).pieces.data
+    assert [str(piece).partition("piece")[2] for piece in pieces] == [
+        "<j = 32 : grid>",
+        "<j = 64 : serial>",
+        "<k = 100 : thread>",
+    ]
+
+
+def test_a_name_of_two_extents_has_no_pieces() -> None:
+    body = sweep(64) + sweep(512)
+    assert not scheduled(kernel("", body)).pieces.data

@@ -67,6 +67,8 @@ _FUNCTIONS: dict[type[Operation], str] = {
     math.CopySignOp: "copysign",
     math.FmaOp: "fma",
 }
+FUNCTION_NAMES = frozenset(name + suffix for name in _FUNCTIONS.values() for suffix in ("", "f"))
+"""The functions of C that expressions call."""
 _ORDER = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _CMPI = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
 _CMPF = (

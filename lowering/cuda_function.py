@@ -7,15 +7,15 @@ from math import prod
 from typing import Any, cast
 
 from xdsl.dialects import arith, gpu, memref, scf
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, MemRefType, StringAttr
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.exceptions import DiagnosticException
 
-from plait.lowering.cuda_expressions import Expressions, bare
-from plait.lowering.cuda_types import c_type, literal
+from plait.lowering.cuda_expressions import FUNCTION_NAMES, Expressions, bare
+from plait.lowering.cuda_ranges import Ranges
+from plait.lowering.cuda_types import RESERVED, c_type, literal
 
 _LONGEST_INLINE = 72
-_RESERVED = {"int", "float", "double", "long", "short", "char", "bool", "void", "for", "if"}
 
 
 class FunctionPrinter:
@@ -28,7 +28,8 @@ class FunctionPrinter:
         self.depth = 1
         self.text: dict[SSAValue, str] = {}
         self.count = 0
-        self.used_names: set[str] = set(_RESERVED)
+        self.reserved = {*RESERVED, *FUNCTION_NAMES, "main"}
+        self.used_names = {*self.reserved, function.sym_name.data}
         self.wide = self._needs_wide_indices()
         self.expressions = Expressions(self.wide)
         self.shared: dict[str, str] = {}
@@ -39,9 +40,8 @@ class FunctionPrinter:
         return tuple(cast(Any, self.function.attributes[f"plait.{key}"]).get_values())
 
     def _needs_wide_indices(self) -> bool:
-        sizes = [prod(_shape(argument.type)) for argument in self.block.args]
-        threads = prod(self.geometry("grid")) * prod(self.geometry("block"))
-        return max([*sizes, threads], default=0) >= 2**31
+        grid, threads = (prod(self.geometry(key)) for key in ("grid", "block"))
+        return not Ranges(self.function, grid, threads).fits
 
     def written(self) -> set[SSAValue]:
         """The buffers that are stored to."""
@@ -57,7 +57,7 @@ class FunctionPrinter:
     # Names
 
     def fresh(self, hint: str | None, prefix: str = "v") -> str:
-        base = re.sub(r"\W", "_", hint) if hint and not hint[0].isdigit() else None
+        base = re.sub(r"\W", "_", hint, flags=re.ASCII) if hint and not hint[0].isdigit() else None
         if base is not None and base not in self.used_names:
             self.used_names.add(base)
             return base
@@ -77,6 +77,11 @@ class FunctionPrinter:
 
     def print(self) -> str:
         """The function's text."""
+        kernel = self.function.sym_name.data
+        if not re.fullmatch(r"[A-Za-z_]\w*", kernel, re.ASCII) or kernel in self.reserved:
+            raise DiagnosticException(
+                f"cuda: a kernel cannot be called '{kernel}' in CUDA C: rename it"
+            )
         written = self.written()
         parameters: list[str] = []
         for number, argument in enumerate(self.block.args):
@@ -108,6 +113,8 @@ class FunctionPrinter:
             self.operation(op)
 
     def operation(self, op: Operation) -> None:
+        if len(op.results) == 1 and not op.regions and not op.results[0].uses.get_length():
+            return  # nothing without a region has an effect and a result
         match op:
             case arith.ConstantOp():
                 value = cast(Any, op.value).value.data
@@ -238,13 +245,4 @@ class FunctionPrinter:
             return None
         assert isinstance(load, memref.LoadOp)
         element = f"{self.text[load.memref]}[{bare(self.text[load.indices[0]])}]"
-        type = load.results[0].type
-        zero = self.text[other.operands[0]]
-        if isinstance(type, Float16Type | BFloat16Type):
-            zero = f"{self.c(type)}({zero})"
-        return element, zero
-
-
-def _shape(type: Attribute) -> tuple[int, ...]:
-    assert isinstance(type, MemRefType)
-    return type.get_shape()
+        return element, self.text[other.operands[0]]

@@ -20,6 +20,18 @@ from xdsl.utils.exceptions import DiagnosticException
 _INTEGERS = {1: "bool", 8: "signed char", 16: "short", 32: "int", 64: "long long"}
 _UNSIGNED = {8: "unsigned char", 16: "unsigned short", 32: "unsigned", 64: "unsigned long long"}
 
+_WORDS = (
+    "alignas alignof and asm auto bitand bitor bool break case catch char class compl concept "
+    "const constexpr continue decltype default delete do double else enum explicit export "
+    "extern false float for friend goto if inline int long mutable namespace new noexcept not "
+    "nullptr operator or private protected public register requires return short signed "
+    "sizeof static struct switch template this throw true try typedef typeid typename union "
+    "unsigned using virtual void volatile wchar_t while xor threadIdx blockIdx blockDim "
+    "gridDim warpSize plait_max plait_min NAN INFINITY "
+)
+RESERVED = frozenset(_WORDS.split())
+"""Names that nothing of ours may take."""
+
 
 def width(type: Attribute) -> int:
     """Bits of an integer type."""
@@ -57,6 +69,10 @@ def literal(value: float | int, type: Attribute) -> str:
     match type:
         case Float32Type() | Float64Type():
             return _float(float(value), isinstance(type, Float64Type))
+        case Float16Type():
+            return f"__float2half_rn({_float(float(value), False)})"
+        case BFloat16Type():
+            return f"__float2bfloat16_rn({_float(float(value), False)})"
         case IntegerType() if width(cast(Attribute, type)) == 1:
             return "true" if value else "false"
         case IntegerType() if width(cast(Attribute, type)) == 64:

@@ -15,6 +15,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from plait.dialects import lazy
 from plait.dialects.lazy import element_type_of, shape_of
+from plait.dialects.lazy_constants import splat_scalar
 from plait.dialects.lazy_numpy import Evaluator, Numbers
 from plait.dtypes import Array, is_float
 
@@ -76,10 +77,9 @@ def splat_of(value: SSAValue) -> float | None:
     while isinstance(value.owner, lazy.ReshapeOp | lazy.ExpandOp | lazy.PermuteOp):
         value = value.owner.operands[0]
     dense = constant_of(value)
-    if dense is None or prod(shape_of(value)) == 0:
+    if dense is None:
         return None
-    numbers = set(cast(Any, dense).iter_values())
-    return numbers.pop() if len(numbers) == 1 else None
+    return splat_scalar(dense)
 
 
 def constant_of(value: SSAValue) -> DenseIntOrFPElementsAttr | None:

@@ -18,6 +18,7 @@ from xdsl.ir import Attribute, Operation
 
 from plait.dialects import lazy, lazy_eval
 from plait.dialects.lazy import element_type_of, shape_of
+from plait.dialects.lazy_constants import splat_scalar
 from plait.dialects.lazy_sums import sum_of_products
 from plait.dtypes import (
     Array,
@@ -119,13 +120,12 @@ class Evaluator:
         type, shape = element_type_of(result), shape_of(result)
         match op:
             case lazy.ConstantOp():
+                scalar = splat_scalar(op.value)
+                if scalar is not None:
+                    held = self.numbers.taken(np.asarray(scalar).astype(_exact(type)), type)
+                    return np.broadcast_to(held, shape)
                 values = np.array(list(cast(Any, op.value).iter_values()))
-                dense = cast(Any, op.value)
-                if 0 not in shape and dense.is_splat():
-                    scalar = self.numbers.taken(values[:1].astype(_exact(type)), type)
-                    return np.broadcast_to(scalar.reshape((1,) * len(shape)), shape)
-                values = values.astype(_exact(type)).reshape(shape)
-                return self.numbers.taken(values, type)
+                return self.numbers.taken(values.astype(_exact(type)).reshape(shape), type)
             case lazy.IotaOp():
                 axis = op.axis.value.data
                 steps = np.arange(shape[axis]).astype(_exact(type))

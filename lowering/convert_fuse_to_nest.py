@@ -30,6 +30,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import DiagnosticException
 
 from plait.dialects import fuse, lazy, nest
+from plait.dialects.lazy_constants import splat_scalar
 from plait.dtypes import is_unsigned
 from plait.lowering.fuse_to_nest_kernel import kernel_of
 from plait.lowering.fuse_to_nest_scalars import buffer_type, storage_type
@@ -232,7 +233,7 @@ class _Function:
 
 
 def _is_splat(op: lazy.ConstantOp) -> bool:
-    return 0 in lazy.shape_of(op.result) or cast(Any, op.value).is_splat()
+    return 0 in lazy.shape_of(op.result) or splat_scalar(op.value) is not None
 
 
 def _element(value: SSAValue) -> Any:

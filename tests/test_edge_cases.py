@@ -174,6 +174,28 @@ CASES = {
         [f32(257, 259, NAN)],
         np.array([0x4380, 0x4382, 0x7FC0], np.uint16),
     ),
+    "constants keep the sign of zero": (
+        """
+        func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+          %c = lazy.constant dense<[0.0, -0.0]> : tensor<2xf32>
+          %y = lazy.div %x, %c : tensor<2xf32>
+          return %y : tensor<2xf32>
+        }""",
+        [f32(1, 1)],
+        f32(INF, -INF),
+    ),
+    "taking away minus zero is no identity": (
+        """
+        func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+          %c = lazy.constant dense<[0.0, -0.0]> : tensor<2xf32>
+          %one = lazy.constant dense<1.0> : tensor<2xf32>
+          %y = lazy.sub %x, %c : tensor<2xf32>
+          %z = lazy.div %one, %y : tensor<2xf32>
+          return %z : tensor<2xf32>
+        }""",
+        [f32(-0.0, -0.0)],
+        f32(-INF, INF),
+    ),
     "sigmoid does not overflow": (
         unary("sigmoid", "tensor<3xf32>"),
         [f32(-1000, 0, 1000)],

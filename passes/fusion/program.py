@@ -16,9 +16,9 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.exceptions import DiagnosticException
 
 from plait.dialects import lazy
+from plait.dialects.lazy_constants import splat_scalar
 from plait.dtypes import itemsize
 from plait.passes.analysis.blocks import only_block
-from plait.passes.analysis.constants import splat_scalar
 
 
 class Role(Enum):

@@ -17,8 +17,8 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from plait.dialects import lazy
+from plait.dialects.lazy_constants import Scalar, splat_scalar
 from plait.dtypes import is_float
-from plait.passes.analysis.constants import Scalar, splat_scalar
 
 Key = tuple[Any, ...]
 _LARGEST_SPLAT = 1024

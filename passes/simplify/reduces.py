@@ -11,8 +11,8 @@ from xdsl.ir import Operation, SSAValue
 
 from plait.dialects import lazy
 from plait.dialects.lazy import ReduceKind
+from plait.dialects.lazy_constants import Scalar
 from plait.dtypes import is_float
-from plait.passes.analysis.constants import Scalar
 from plait.passes.simplify.builder import Builder, owner_of, splat_value
 
 

@@ -12,8 +12,9 @@ Scalar = float | int
 def splat_scalar(value: DenseIntOrFPElementsAttr) -> Scalar | None:
     """The one value that every element has, or None if they differ or there is none.
 
-    xDSL keeps one copy of the bytes per element, also for a splat; comparing the bytes with
-    themselves, one element on, is a single pass in C.
+    The bits decide: 0.0 and -0.0 differ, a NaN is itself. xDSL keeps one copy of the bytes per
+    element, also for a splat; comparing the bytes with themselves, one element on, is a single
+    pass in C.
     """
     data = memoryview(value.data.data)
     element = cast(Any, value.get_element_type())

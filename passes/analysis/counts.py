@@ -17,6 +17,7 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from plait.dialects import lazy
 from plait.dialects.fuse import GroupOp
+from plait.dtypes import itemsize
 from plait.passes.analysis.access import AccessKind
 from plait.passes.analysis.reads import Sweep, sweeps_of_group
 from plait.passes.analysis.targets import DEFAULT, Target, get
@@ -46,8 +47,8 @@ def report(module: ModuleOp, target: str | Target = DEFAULT) -> Report:
     ``kernels``, ``bytes_read``, ``bytes_written``, ``bytes``, ``lower_bound_bytes``, ``gap``,
     ``large_passes``, ``modelled_us``, ``target`` and ``detail``: per kernel ``name``, ``kind``,
     ``space``, ``reads``, ``writes``, ``bytes``, ``modelled_us``. Each of ``reads`` has ``buffer``,
-    ``bytes``, ``elements``, ``sweeps``, ``access`` and ``exact``; each of ``writes`` ``buffer`` and
-    ``bytes``.
+    ``bytes``, ``elements``, ``sweeps``, ``access`` and ``exact``; each of ``writes``
+    ``buffer``, ``bytes`` and ``elements``.
     """
     machine = get(target) if isinstance(target, str) else target
     functions = [op for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration]
@@ -216,7 +217,14 @@ def _detail(kernel: Kernel, names: _Names) -> dict[str, Any]:
         "kind": kernel.kind,
         "space": list(kernel.space),
         "reads": reads,
-        "writes": [{"buffer": names.of(value), "bytes": bytes} for value, bytes in written],
+        "writes": [
+            {
+                "buffer": names.of(value),
+                "bytes": bytes,
+                "elements": bytes // itemsize(lazy.element_type_of(value)),
+            }
+            for value, bytes in written
+        ],
         "bytes": kernel.traffic.bytes,
         "modelled_us": kernel.modelled_us,
     }

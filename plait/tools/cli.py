@@ -12,6 +12,7 @@ _COMMANDS = {
     "run": "plan a program, run it, and check it against the numpy level",
     "report": "kernels, bytes and modelled time of a plan",
     "explain": "what the passes did and declined, and why",
+    "bench": "plans beside those of other systems, on recorded graphs",
 }
 
 

@@ -8,17 +8,21 @@ sub-DAG: a group that some path leaves and re-enters cannot be placed in any ord
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Self
+from typing import ClassVar, Self
 
 from xdsl.dialects.builtin import StringAttr, TensorType
 from xdsl.dialects.utils import AbstractYieldOperation
 from xdsl.ir import Attribute, Block, Dialect, Operation, Region, SSAValue
 from xdsl.irdl import (
+    AnyAttr,
     IRDLOperation,
+    VarConstraint,
     irdl_op_definition,
     lazy_traits_def,
+    operand_def,
     opt_prop_def,
     region_def,
+    result_def,
     traits_def,
     var_operand_def,
     var_result_def,
@@ -68,6 +72,35 @@ class YieldOp(AbstractYieldOperation[Attribute]):
     name = "fuse.yield"
 
     traits = lazy_traits_def(lambda: (IsTerminator(), HasParent(GroupOp), Pure()))
+
+
+@irdl_op_definition
+class KeepOp(IRDLOperation):
+    """The same tensor, computed once and kept on chip while the kernel needs it.
+
+    ``%k = fuse.keep %m : tensor<64x16xf32>``
+
+    The kernel runs in parallel over the axes along which everything it stores needs the tensor at
+    one position (its rows) and keeps it along the others. So a matrix product can read the result
+    of another one of the same kernel without computing it again and again.
+    """
+
+    name = "fuse.keep"
+
+    T: ClassVar = VarConstraint("T", AnyAttr())
+
+    operand = operand_def(T)
+    result = result_def(T)
+
+    assembly_format = "$operand attr-dict `:` type($operand)"
+
+    traits = traits_def(Pure())
+
+    def __init__(self, operand: SSAValue):
+        super().__init__(operands=[operand], result_types=[operand.type])
+
+    def verify_(self) -> None:
+        _verify_tensors([self.operand], "operand")
 
 
 @irdl_op_definition
@@ -161,7 +194,7 @@ class GroupOp(IRDLOperation):
 
     def _verify_body(self) -> None:
         for op in self.block.ops:
-            if not op.name.startswith("lazy.") and not isinstance(op, YieldOp):
+            if not op.name.startswith("lazy.") and not isinstance(op, YieldOp | KeepOp):
                 raise VerifyException(f"a group holds operations of 'lazy', found '{op.name}'")
         yielded = [value.type for value in self.yield_op.arguments]
         outputs = [value.type for value in self.outputs]
@@ -239,5 +272,5 @@ def _parse_isolated_region(parser: Parser, arguments: list[Parser.Argument]) -> 
     return body
 
 
-Fuse = Dialect("fuse", [GroupOp, YieldOp], [])
+Fuse = Dialect("fuse", [GroupOp, KeepOp, YieldOp], [])
 """The dialect ``fuse``."""

@@ -20,7 +20,7 @@ from plait.dialects.nest_attrs import (
     Reduction,
     ScheduleAttr,
 )
-from plait.dialects.nest_kernel import KernelOp, LaunchOp
+from plait.dialects.nest_kernel import KernelOp, LaunchOp, LocalOp
 from plait.dialects.nest_loops import (
     LoopOp,
     ReduceOp,
@@ -36,6 +36,7 @@ __all__ = [
     "LaunchOp",
     "Level",
     "LoadOp",
+    "LocalOp",
     "LoopOp",
     "Nest",
     "PieceAttr",
@@ -59,6 +60,7 @@ Nest = Dialect(
         TestOp,
         IndexOp,
         LaunchOp,
+        LocalOp,
         YieldOp,
     ],
     [AxisAttr, PieceAttr, ScheduleAttr],

@@ -20,13 +20,16 @@ from xdsl.irdl import (
     opt_prop_def,
     prop_def,
     region_def,
+    result_def,
     traits_def,
     var_operand_def,
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import (
+    HasParent,
     IsolatedFromAbove,
+    MemoryAllocEffect,
     SingleBlockImplicitTerminator,
     SymbolOpInterface,
     ensure_terminator,
@@ -192,6 +195,27 @@ def _print_argument(printer: Printer, argument: SSAValue) -> None:
     printer.print_ssa_value(argument)
     printer.print_string(": ")
     printer.print_attribute(argument.type)
+
+
+@irdl_op_definition
+class LocalOp(IRDLOperation):
+    """Memory of one point of the parallel axes: kept on chip, undefined at first.
+
+    The body stores to it in one sweep and loads from it in later ones.
+
+    Example: `%row = nest.local : memref<64xf32>`
+    """
+
+    name = "nest.local"
+
+    buffer = result_def(MemRefType)
+
+    traits = traits_def(HasParent(KernelOp), MemoryAllocEffect())
+
+    assembly_format = "attr-dict `:` type($buffer)"
+
+    def __init__(self, type: MemRefType[Attribute]):
+        super().__init__(result_types=[type])
 
 
 @irdl_op_definition

@@ -20,11 +20,13 @@ from plait.lowering.fuse_to_nest_ordered import store_scans, store_scatter
 from plait.lowering.fuse_to_nest_outputs import Output
 from plait.lowering.fuse_to_nest_points import merged_point, reduced_axes
 from plait.lowering.fuse_to_nest_pull import Puller, Request
+from plait.lowering.fuse_to_nest_rows import RowBuilder, kept_values, rows_of_group
 from plait.lowering.fuse_to_nest_scalars import buffer_type
 from plait.lowering.fuse_to_nest_scopes import Axis, Scopes
 from plait.passes.analysis.affine import ZERO, Expr, add, index, scale
 from plait.passes.analysis.affine import combine as sum_of
 from plait.passes.analysis.index_maps import Condition, Point, reshape
+from plait.passes.analysis.rows import Rows
 
 
 def kernel_of(
@@ -59,7 +61,8 @@ def kernel_of(
 def _source(group: fuse.GroupOp) -> str:
     """The operations of a group in a line, for readers of generated code."""
     names = [op.name.removeprefix("lazy.") for op in group.body_ops()]
-    shown = [name for name in names if name not in ("constant", "reshape", "expand", "permute")]
+    plain = ("constant", "reshape", "expand", "permute", "fuse.keep")
+    shown = [name for name in names if name not in plain]
     return " ".join(shown[:12]) + (" ..." if len(shown) > 12 else "")
 
 
@@ -86,6 +89,10 @@ class _Builder:
     # The parallel axes
 
     def build(self) -> None:
+        rows = rows_of_group(self.group, self.outputs)
+        if rows is not None:
+            self.build_rows(rows)
+            return
         ordered = self.ordered_outputs()
         self.shape = self.parallel_shape(ordered)
         scattered = [o for o in self.outputs if self.is_ordered(o, lazy.ScatterOp)]
@@ -106,6 +113,16 @@ class _Builder:
             self.store_at_root(output)
         for output in loose:
             self.store_in_loops(output)
+
+    def build_rows(self, rows: Rows) -> None:
+        """A kernel that keeps values on chip, a row for each point of its parallel axes."""
+        self.shape = rows.extents
+        self.open_parallel()
+        builder = RowBuilder(self.puller, rows, self.point)
+        for value in kept_values(self.group):
+            builder.keep(value)
+        for output in self.outputs:
+            builder.store(output)
 
     def restart(self) -> None:
         """Gives up the parallel axes: every output gets loops of its own."""
@@ -174,6 +191,8 @@ class _Builder:
         largest = max(reductions, key=lambda op: prod(lazy.shape_of(op.operand)))
         kept = lazy.shape_of(largest.result)
         fitting = [output.shape for output in self.outputs if output.size == prod(kept)]
+        if not fitting and all(output.size < prod(kept) for output in self.outputs):
+            return max(self.outputs, key=lambda output: output.size).shape
         return kept if kept in fitting or not fitting else fitting[0]
 
     def open_parallel(self) -> None:

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from xdsl.ir import Operation, SSAValue
 
-from plait.dialects import lazy
+from plait.dialects import fuse, lazy
 from plait.lowering.fuse_to_nest_pull import Puller, Request
 from plait.passes.analysis.affine import ZERO, Space, add, scale
 from plait.passes.analysis.index_maps import Condition, Point, reshape
@@ -29,8 +29,9 @@ class Output:
     def of(value: SSAValue, buffer: SSAValue) -> Output:
         core = value
         views: list[Operation] = []
-        while isinstance(core.owner, lazy.PermuteOp | lazy.ReshapeOp | lazy.FlipOp):
-            views.append(core.owner)
+        while isinstance(core.owner, lazy.PermuteOp | lazy.ReshapeOp | lazy.FlipOp | fuse.KeepOp):
+            if not isinstance(core.owner, fuse.KeepOp):
+                views.append(core.owner)
             core = core.owner.operand
         return Output(value, buffer, core, tuple(reversed(views)))
 

@@ -15,7 +15,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType, IntegerType, i8, i32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from plait.dialects import lazy
+from plait.dialects import fuse, lazy
 from plait.dialects.nest import CombineKind
 from plait.dtypes import is_bool, is_unsigned
 from plait.lowering.fuse_to_nest_elementwise import combine, elementwise
@@ -50,6 +50,21 @@ class Request:
         return {number for expr in exprs for number in expr.indices()}
 
 
+@dataclass(frozen=True)
+class Kept:
+    """A row of a value in local memory."""
+
+    buffer: SSAValue
+    axes: tuple[int, ...]
+    """The axes along which it is kept."""
+    home: Mapping[int, Expr]
+    """Where the row is on the other axes."""
+
+    def holds(self, point: Point) -> bool:
+        """Whether an element is in this row."""
+        return all(point[axis] == at for axis, at in self.home.items())
+
+
 Steps = Generator[Request, SSAValue, SSAValue]
 """Code in the making: yields what it needs, returns the element."""
 
@@ -64,6 +79,7 @@ class Puller:
         """The kernel's buffer for each value that lives in memory."""
         self.scalars = Scalars(scopes.emit)
         self.memo: dict[Request, SSAValue] = {}
+        self.kept: dict[SSAValue, Kept] = {}
         self.gathered: dict[Request, int] = {}
         self.gather_of: dict[int, Request] = {}
         """The gather that reads each index of :attr:`gathered` from data."""
@@ -128,7 +144,7 @@ class Puller:
                     self.request(s.value, s.point, (*conditions, *s.conditions))
                     for s in sources(op, point, self.space)
                 ]
-            case lazy.ElementwiseOp() | lazy.MaterializeOp():
+            case lazy.ElementwiseOp() | lazy.MaterializeOp() | fuse.KeepOp():
                 return [self.request(operand, point, conditions) for operand in op.operands]
             case lazy.GatherOp():
                 axis = op.axis.value.data
@@ -176,6 +192,10 @@ class Puller:
             loaded = self.scopes.load(self.buffers[value], request.point, request.conditions)
             return self.scalars.loaded(loaded, lazy.element_type_of(value))
             yield  # pragma: no cover - makes this a generator
+        kept = self.kept.get(value)
+        if kept is not None and kept.holds(request.point):
+            inside = tuple(request.point[axis] for axis in kept.axes)
+            return self.scopes.load(kept.buffer, inside, request.conditions)
         match op:
             case lazy.ConstantOp():
                 return self.splat(op)
@@ -198,7 +218,7 @@ class Puller:
                 for needed in self.inputs(request):
                     operands.append((yield needed))
                 assert isinstance(op, Operation)
-                if isinstance(op, lazy.MaterializeOp):
+                if isinstance(op, lazy.MaterializeOp | fuse.KeepOp):
                     return operands[0]
                 return elementwise(self.scalars, op, operands)
 

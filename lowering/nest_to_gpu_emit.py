@@ -56,6 +56,8 @@ class GpuEmitter(Emitter):
         self.memory: dict[Attribute, list[str]] = {}
         """Names of the shared arrays per element type."""
         self.taken = 0
+        self.rows: dict[str, MemRefType[Attribute]] = {}
+        """The shared arrays that keep the rows of values."""
         self.read: set[SSAValue] = set()
         """Buffers that threads of the block may still be reading."""
         self.written: set[SSAValue] = set()
@@ -72,6 +74,8 @@ class GpuEmitter(Emitter):
             parameter.name_hint = argument.name_hint
             self.values[argument] = parameter
             self.flat[argument] = self._flatten(parameter)
+        for local in self.tree.locals:
+            self.flat[local] = self._local(local)
         block_id = self.add(gpu.BlockIdOp(gpu.DimensionAttr(gpu.DimensionEnum.X)))
         self.thread = self.add(gpu.ThreadIdOp(gpu.DimensionAttr(gpu.DimensionEnum.X)))
         if self.shared:
@@ -106,19 +110,29 @@ class GpuEmitter(Emitter):
         cast = memref.ReinterpretCastOp(buffer, [], [], [], [0], [prod(shape)], [1], flat)
         return self.add(cast)
 
+    def _local(self, local: SSAValue) -> SSAValue:
+        """Memory of a point: shared by the threads of its block, or a thread's own array."""
+        assert isa(local.type, MemRefType)
+        element, size = local.type.element_type, prod(shape_of(local))
+        if not self.shared:
+            return self.add(memref.AllocaOp.get(element, shape=[size]))
+        name = f"{self.tree.name}_row{len(self.rows)}"
+        self.rows[name] = MemRefType(element, [size], memory_space=SHARED)
+        return self.add(memref.GetGlobalOp(name, self.rows[name]))
+
     def _globals(self) -> list[memref.GlobalOp]:
-        found: list[memref.GlobalOp] = []
-        for type, names in self.memory.items():
-            for name in names:
-                found.append(
-                    memref.GlobalOp.get(
-                        sym_name=StringAttr(name),
-                        sym_type=self._shared_type(type),
-                        initial_value=UnitAttr(),
-                        sym_visibility=StringAttr("private"),
-                    )
-                )
-        return found
+        types = {
+            name: self._shared_type(type) for type, names in self.memory.items() for name in names
+        }
+        return [
+            memref.GlobalOp.get(
+                sym_name=StringAttr(name),
+                sym_type=type,
+                initial_value=UnitAttr(),
+                sym_visibility=StringAttr("private"),
+            )
+            for name, type in {**self.rows, **types}.items()
+        ]
 
     def _shared_type(self, type: Attribute) -> MemRefType[Attribute]:
         return MemRefType(type, [self.threads], memory_space=SHARED)

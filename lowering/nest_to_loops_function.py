@@ -24,6 +24,13 @@ class FunctionEmitter(Emitter):
         for argument, parameter in zip(tree.arguments, self.entry.args, strict=False):
             self.values[argument] = parameter
             self.flat[argument] = self._flatten(parameter)
+        for local in tree.locals:
+            type = local.type
+            assert isa(type, MemRefType)
+            flat = MemRefType(type.element_type, [prod(type.get_shape())])
+            self.flat[local] = self.add(
+                memref.AllocaOp.get(flat.element_type, shape=flat.get_shape())
+            )
         begin, end = self.entry.args[-2:]
         self.nested(begin, end, [], self._unit)
         self.block.add_op(func.ReturnOp())

@@ -242,7 +242,7 @@ def choose(tree: Tree, vector_bytes: int) -> LoopPlan:
     best_cost = _reduction_cost(tree.body, cap, loops)
     for axis in tree.axes:
         lanes = parallel_lanes(axis.extent, cap)
-        if lanes < 2:
+        if lanes < 2 or tree.locals:
             continue
         cost = _vector_cost(tree.body, axis, lanes)
         if cost < best_cost:
@@ -250,7 +250,7 @@ def choose(tree: Tree, vector_bytes: int) -> LoopPlan:
             plan.lane_axis, plan.lanes = axis, lanes
     if plan.lane_axis is None:
         plan.loops = loops
-    work = None if plan.in_order else _sharing_work(tree, plan)
+    work = None if plan.in_order or tree.locals else _sharing_work(tree, plan)
     if work is not None:
         plan.jams = choose_jams(work, vector_bytes)
         plan.loops = {key: (axis, min(n, work.lanes)) for key, (axis, n) in plan.loops.items()}

@@ -28,6 +28,7 @@ from plait.lowering.nest_to_loops_tree import (
 class _Reader:
     def __init__(self) -> None:
         self.indices: dict[SSAValue, Affine] = {}
+        self.locals: list[SSAValue] = []
 
     def index(self, value: SSAValue) -> Affine:
         """An axis, a known affine expression, or a value from data."""
@@ -107,6 +108,9 @@ class _Reader:
             loop = Loop("sequential", axes, [], body, list(op.yielded), list(op.res))
             loop.inits, loop.carried = list(op.inits), list(op.carried)
             return loop
+        if isinstance(op, nest.LocalOp):
+            self.locals.append(op.buffer)
+            return None
         if isinstance(op, nest.YieldOp):
             return None
         if not op.regions and len(op.results) == 1 and op.name.startswith(("arith.", "math.")):
@@ -127,4 +131,4 @@ def read_kernel(op: nest.KernelOp) -> Tree:
     reader = _Reader()
     axes = reader.axes(op.indices, op.axes.data)
     body = reader.body(op.body.block)
-    return Tree(op.sym_name.data, list(op.buffers), axes, body)
+    return Tree(op.sym_name.data, list(op.buffers), axes, body, reader.locals)

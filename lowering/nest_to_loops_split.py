@@ -93,7 +93,7 @@ def split(tree: Tree, cut: Cut = large) -> Split | None:
     """The replacement of ``tree``, or None where it is better left alone: each reduction that
     ``cut`` names an axis and a number of pieces for is computed in parts."""
     points = prod(axis.extent for axis in tree.axes)
-    if not points or _in_order(tree):
+    if not points or tree.locals or _in_order(tree):
         return None
     trees: list[Tree] = []
     temporaries: list[MemRefType[Attribute]] = []

@@ -119,6 +119,8 @@ class Tree:
     arguments: list[SSAValue]
     axes: list[Axis]
     body: list[Node]
+    locals: list[SSAValue] = field(default_factory=list[SSAValue])
+    """Memory of one point of the axes."""
 
 
 def walk(nodes: list[Node]) -> Iterator[Node]:
@@ -200,4 +202,5 @@ def merge_axes(tree: Tree) -> None:
 def updates_in_place(tree: Tree) -> bool:
     """Whether some buffer is both read and written."""
     read = {node.buffer for node in walk(tree.body) if isinstance(node, Load)}
+    read.difference_update(tree.locals)
     return any(isinstance(node, Store) and node.buffer in read for node in walk(tree.body))

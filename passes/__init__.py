@@ -15,6 +15,7 @@ PassFactory = Callable[[], type[ModulePass]]
 
 _PASSES = (
     "fuse-check-bijective-loads",
+    "fuse-contraction-chains",
     "fuse-elementwise-reduce",
     "fuse-form-groups",
     "fuse-group-crossing-dag",

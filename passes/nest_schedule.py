@@ -74,9 +74,10 @@ def schedule(kernel: nest.KernelOp, target: str) -> ScheduleAttr:
     loops = shared_loops(kernel)
     longest = max((prod(loop.extents) for loop in loops), default=0)
     points = prod(extent for _, extent in axes)
-    if longest >= max(LONG_REDUCTION, in_order(kernel)) and points <= FEW_POINTS:
+    shared = longest >= max(LONG_REDUCTION, in_order(kernel)) and points <= FEW_POINTS
+    if shared or keeps_rows(kernel):
         grid = [PieceAttr.get(name, max(extent, 1), Level.GRID) for name, extent in axes]
-        cut = points and not in_order(kernel)
+        cut = points and not in_order(kernel) and not keeps_rows(kernel)
         pieces = [*grid, *block_pieces(loops, BLOCKS // points if cut else 0)]
         return ScheduleAttr.get(target, Reduction.BLOCK, clear(kernel, pieces))
     return ScheduleAttr.get(target, Reduction.SERIAL, clear(kernel, thread_pieces(axes)))
@@ -95,6 +96,11 @@ def clear(kernel: nest.KernelOp, pieces: list[PieceAttr]) -> list[PieceAttr]:
 def shared_loops(kernel: nest.KernelOp) -> list[nest.ReduceOp]:
     """The reductions a block may share: those of the kernel itself."""
     return [op for op in kernel.body.block.ops if isinstance(op, nest.ReduceOp)]
+
+
+def keeps_rows(kernel: nest.KernelOp) -> bool:
+    """Whether a point of the kernel's axes keeps values on chip, which its threads share."""
+    return any(isinstance(op, nest.LocalOp) for op in kernel.body.block.ops)
 
 
 def in_order(kernel: nest.KernelOp) -> int:

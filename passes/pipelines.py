@@ -19,6 +19,7 @@ PIPELINES: dict[str, tuple[str, ...]] = {
         "fuse-group-crossing-dag",
         "fuse-sweeps",
         "fuse-elementwise-reduce",
+        "fuse-contraction-chains",
         "fuse-check-bijective-loads",
     ),
 }

@@ -45,3 +45,28 @@ func.func @main(%x: tensor<4x8xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>, tenso
   }
   return %0, %1, %2, %3 : tensor<4xf32>, tensor<4xf32>, tensor<6xf32>, tensor<8x4xf32>
 }
+
+// A kept value is computed a row at a time into local memory; the other axes are the kernel's.
+
+// CHECK-LABEL: nest.kernel @in_rows(
+// CHECK-SAME:    axes [%i0 = 64]
+// CHECK:         %[[ROW:.*]] = nest.local : memref<16xf32>
+// CHECK:         nest.reduce [] over [%n0 = 16] {
+// CHECK:           nest.store %{{.*}}, %[[ROW]][(d0) -> (d0)](%n0) : memref<16xf32>
+// CHECK:         nest.reduce [] over [%n{{.*}} = 16] {
+// CHECK:           nest.reduce [sum] over [%n{{.*}} = 16] {
+// CHECK:             nest.load %[[ROW]]
+func.func @rows(%x: tensor<64x16xf32>, %y: tensor<16x16xf32>) -> tensor<64x16xf32> {
+  %0 = fuse.group "in_rows" (%a = %x : tensor<64x16xf32>, %b = %y : tensor<16x16xf32>) -> tensor<64x16xf32> {
+    %1 = lazy.exp %a : tensor<64x16xf32>
+    %2 = fuse.keep %1 : tensor<64x16xf32>
+    %3 = lazy.reshape %2 : tensor<64x16xf32> -> tensor<64x16x1xf32>
+    %4 = lazy.expand %3 : tensor<64x16x1xf32> -> tensor<64x16x16xf32>
+    %5 = lazy.reshape %b : tensor<16x16xf32> -> tensor<1x16x16xf32>
+    %6 = lazy.expand %5 : tensor<1x16x16xf32> -> tensor<64x16x16xf32>
+    %7 = lazy.mul %4, %6 : tensor<64x16x16xf32>
+    %8 = lazy.reduce sum %7 axes = [1] : tensor<64x16x16xf32> -> tensor<64x16xf32>
+    fuse.yield %8 : tensor<64x16xf32>
+  }
+  func.return %0 : tensor<64x16xf32>
+}

@@ -95,3 +95,22 @@ nest.kernel @masks(%x: memref<8xf32>, %y: memref<8xf32>) axes [%i = 8] {
   %r = arith.addf %u, %v : f32
   nest.store %r, %y[(d0) -> (d0)](%i) : memref<8xf32>
 }
+
+// -----
+
+// What a point keeps is on the stack of the thread that runs it.
+
+// CHECK-LABEL: func.func @kept(
+// CHECK:         %{{.*}} = memref.alloca() : memref<8xf32>
+nest.kernel @kept(%x: memref<4x8xf32>, %y: memref<4x8xf32>) axes [%i = 4] {
+  %row = nest.local : memref<8xf32>
+  nest.reduce [] over [%j = 8] {
+    %v = nest.load %x[(d0, d1) -> (d0, d1)](%i, %j) : memref<4x8xf32>
+    %e = math.exp %v : f32
+    nest.store %e, %row[(d0) -> (d0)](%j) : memref<8xf32>
+  }
+  nest.reduce [] over [%k = 8] {
+    %w = nest.load %row[(d0) -> (7 - d0)](%k) : memref<8xf32>
+    nest.store %w, %y[(d0, d1) -> (d0, d1)](%i, %k) : memref<4x8xf32>
+  }
+}

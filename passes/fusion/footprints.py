@@ -157,12 +157,12 @@ def _sweeps(
 
 def _level(level: dict[SSAValue, int], members: set[Operation], value: SSAValue) -> int:
     if isinstance(value, BlockArgument):
-        while (inner := _inside(members, value)) is not None:
+        while (inner := inside(members, value)) is not None:
             value = inner
     return level.get(value, 0)
 
 
-def _inside(members: set[Operation], value: SSAValue) -> SSAValue | None:
+def inside(members: set[Operation], value: SSAValue) -> SSAValue | None:
     """What a member's argument stands for, if another member computes it."""
     if not isinstance(value, BlockArgument):
         return None
@@ -265,7 +265,7 @@ class _Walk:
             if (value, point, irregular) in self.seen:
                 continue
             self.seen.add((value, point, irregular))
-            inner = _inside(self.members, value)
+            inner = inside(self.members, value)
             if inner is not None:
                 self.flows.append((value, point))
                 self.aligned &= not irregular

@@ -29,6 +29,12 @@ class FuseFunctions(InterpreterFunctions):
     ) -> PythonValues:
         return interpreter.run_ssacfg_region(op.body, args, op.label.data if op.label else "")
 
+    @impl(fuse.KeepOp)
+    def run_keep(
+        self, interpreter: Interpreter, op: fuse.KeepOp, args: tuple[Any, ...]
+    ) -> PythonValues:
+        return args
+
     @impl_terminator(fuse.YieldOp)
     def run_yield(self, interpreter: Interpreter, op: fuse.YieldOp, args: tuple[Any, ...]):
         return ReturnedValues(args), ()

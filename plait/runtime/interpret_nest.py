@@ -120,6 +120,7 @@ class KernelRun:
         self.values: Values = {}
         self.extents: list[int] = []
         self.dead: dict[Block, dict[Operation, list[SSAValue]]] = {}
+        self.locals: set[SSAValue] = set()
 
     def run(self) -> None:
         block = self.kernel.body.block
@@ -173,6 +174,8 @@ class KernelRun:
                 self.values[op.result] = self.holds(op.set.data, op.indices)
             case nest.IndexOp():
                 self.values[op.result] = self.point(op.map.data, op.indices)[0]
+            case nest.LocalOp():
+                self.local(op)
             case nest.ReduceOp():
                 self.reduce(op)
             case nest.SequentialOp():
@@ -207,6 +210,8 @@ class KernelRun:
     def places(self, op: nest.LoadOp | nest.StoreOp) -> tuple[list[Array], Array | None]:
         """The positions of an access on each axis of its buffer, and where it happens."""
         point = self.point(op.map.data, op.indices)
+        if op.buffer in self.locals:
+            point = [*self.own_point(), *point]
         inside = None if op.where is None else self.holds(op.where.data, op.indices)
         for axis, (at, extent) in enumerate(zip(point, self.buffers[op.buffer].shape, strict=True)):
             outside = (at < 0) | (at >= extent)
@@ -242,6 +247,22 @@ class KernelRun:
         elif values.size:
             # All points store to the only element: the last one wins.
             buffer[()] = values.reshape(-1)[-1]
+
+    def local(self, op: nest.LocalOp) -> None:
+        """One more array for each point of the kernel's axes that runs now."""
+        type = cast(Any, op.buffer.type)
+        shape = (*self.extents, *type.get_shape())
+        self.buffers[op.buffer] = np.zeros(shape, self.numbers.dtype(type.element_type))
+        self.locals.add(op.buffer)
+
+    def own_point(self) -> list[Array]:
+        """Which of the points of the kernel's axes that run now each element is at."""
+        rank, found = len(self.extents), list[Array]()
+        for axis in range(len(self.kernel.axes)):
+            shape = [1] * rank
+            shape[axis] = self.extents[axis]
+            found.append(np.arange(self.extents[axis]).reshape(shape))
+        return found
 
     # Loops
 

@@ -77,7 +77,9 @@ def _written(data: Path, pipeline: str) -> Iterator[Row]:
     for row in import_file(str(data / "inductor.py")).ROWS:
         costs = _costs(row.make(), pipeline)
         found = sum(_elements(kernel) for kernel in costs["detail"])
-        yield Row("inductor", f"{row.id}: {row.graph}", "elements", found, row.elements, row.elements)
+        yield Row(
+            "inductor", f"{row.id}: {row.graph}", "elements", found, row.elements, row.elements
+        )
     for row in import_file(str(data / "others.py")).ROWS:
         found = int(_costs(row.make(), pipeline)["kernels"])
         name = f"{row.id} ({row.system})"

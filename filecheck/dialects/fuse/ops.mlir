@@ -41,3 +41,18 @@ func.func @names(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xi32>) {
   }
   func.return %0, %1 : tensor<4xf32>, tensor<4xi32>
 }
+
+// CHECK-LABEL: func.func @kept(
+// CHECK:           %{{.*}} = fuse.keep %{{.*}} : tensor<4x8xf32>
+func.func @kept(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %0 = fuse.group "kept" (%a = %x : tensor<4x8xf32>) -> tensor<4x8xf32> {
+    %e = lazy.exp %a : tensor<4x8xf32>
+    %k = fuse.keep %e : tensor<4x8xf32>
+    %r = lazy.reduce sum %k axes = [1] : tensor<4x8xf32> -> tensor<4xf32>
+    %s = lazy.reshape %r : tensor<4xf32> -> tensor<4x1xf32>
+    %t = lazy.expand %s : tensor<4x1xf32> -> tensor<4x8xf32>
+    %d = lazy.div %k, %t : tensor<4x8xf32>
+    fuse.yield %d : tensor<4x8xf32>
+  }
+  func.return %0 : tensor<4x8xf32>
+}

@@ -64,3 +64,19 @@ func.func @main(%x: memref<8xf32>) -> memref<8xf32> {
   nest.launch @scan(%x, %y) : memref<8xf32>, memref<8xf32>
   return %y : memref<8xf32>
 }
+
+// CHECK-LABEL: nest.kernel @kept(
+// CHECK:         %row = nest.local : memref<8xf32>
+// CHECK:           nest.store %e, %row[(d0) -> (d0)](%j) : memref<8xf32>
+nest.kernel @kept(%x: memref<4x8xf32>, %y: memref<4x8xf32>) axes [%i = 4] {
+  %row = nest.local : memref<8xf32>
+  nest.reduce [] over [%j = 8] {
+    %v = nest.load %x[(d0, d1) -> (d0, d1)](%i, %j) : memref<4x8xf32>
+    %e = math.exp %v : f32
+    nest.store %e, %row[(d0) -> (d0)](%j) : memref<8xf32>
+  }
+  nest.reduce [] over [%k = 8] {
+    %w = nest.load %row[(d0) -> (7 - d0)](%k) : memref<8xf32>
+    nest.store %w, %y[(d0, d1) -> (d0, d1)](%i, %k) : memref<4x8xf32>
+  }
+}

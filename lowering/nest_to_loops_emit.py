@@ -103,6 +103,10 @@ class Emitter:
         self.scopes[-1][value] = total
         return total
 
+    def offset_in(self, buffer: SSAValue, offset: Affine) -> SSAValue:
+        """Where an element of a flat buffer is."""
+        return self.affine(offset)
+
     def atom(self, atom: Atom) -> SSAValue:
         """The value of an axis, a data-dependent index, a quotient or a remainder."""
         if isinstance(atom, Axis):
@@ -196,7 +200,7 @@ class Emitter:
             self.values[node.result] = zero
             return
         buffer = self.flat[node.buffer]
-        offset = self.affine(node.offset)
+        offset = self.offset_in(node.buffer, node.offset)
         if not conditions:
             self.values[node.result] = self.add(memref.LoadOp.get(buffer, [offset]))
             return
@@ -212,7 +216,8 @@ class Emitter:
         if conditions is None:
             return
         value = self.values[node.value]
-        op = memref.StoreOp.get(value, self.flat[node.buffer], [self.affine(node.offset)])
+        place = self.offset_in(node.buffer, node.offset)
+        op = memref.StoreOp.get(value, self.flat[node.buffer], [place])
         if not conditions:
             self.block.add_op(op)
             return

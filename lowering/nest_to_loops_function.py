@@ -10,13 +10,33 @@ from xdsl.dialects.builtin import FunctionType, MemRefType
 from xdsl.ir import Region, SSAValue
 from xdsl.utils.hints import isa
 
-from plait.lowering.nest_to_loops_affine import Axis
+from plait.lowering.nest_to_loops_affine import Affine, Axis
 from plait.lowering.nest_to_loops_emit import Emitter, index_attr
-from plait.lowering.nest_to_loops_plan import Dim
+from plait.lowering.nest_to_loops_plan import Dim, LoopPlan
+from plait.lowering.nest_to_loops_tree import Tree
 
 
 class FunctionEmitter(Emitter):
     """Emits one function."""
+
+    def __init__(self, tree: Tree, plan: LoopPlan) -> None:
+        super().__init__(tree, plan)
+        self.sizes: dict[SSAValue, int] = {}
+        """Elements of each local buffer, for one copy of the body."""
+        self.copies: list[tuple[SSAValue, int]] = []
+        """The copy of the body on each jammed axis, and how many there are."""
+
+    def offset_in(self, buffer: SSAValue, offset: Affine) -> SSAValue:
+        """Every copy of the body has local buffers of its own."""
+        found = super().offset_in(buffer, offset)
+        if buffer not in self.sizes or not self.copies:
+            return found
+        copy, _ = self.copies[0]
+        for index, count in self.copies[1:]:
+            scaled = self.add(arith.MuliOp(copy, self.index(count)))
+            copy = self.add(arith.AddiOp(scaled, index))
+        start = self.add(arith.MuliOp(copy, self.index(self.sizes[buffer])))
+        return self.add(arith.AddiOp(start, found))
 
     def function(self) -> func.FuncOp:
         """The whole function."""
@@ -27,10 +47,11 @@ class FunctionEmitter(Emitter):
         for local in tree.locals:
             type = local.type
             assert isa(type, MemRefType)
-            flat = MemRefType(type.element_type, [prod(type.get_shape())])
-            self.flat[local] = self.add(
-                memref.AllocaOp.get(flat.element_type, shape=flat.get_shape())
-            )
+            size = prod(type.get_shape())
+            self.sizes[local] = size
+            copies = prod(count for _, count in plan.jams)
+            memory = memref.AllocaOp.get(type.element_type, shape=[size * copies])
+            self.flat[local] = self.add(memory)
         begin, end = self.entry.args[-2:]
         self.nested(begin, end, [], self._unit)
         self.block.add_op(func.ReturnOp())
@@ -120,6 +141,8 @@ class FunctionEmitter(Emitter):
 
         def body(index: SSAValue, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
             self.axes[dim.axis] = self.add(arith.AddiOp(base, index))
+            if attribute == "plait.jam":
+                self.copies.append((index, tile))
             self._open(rest, steps)
             return []
 

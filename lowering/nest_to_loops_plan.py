@@ -179,6 +179,21 @@ def _loop_choice(loop: Loop, cap: int) -> tuple[Axis, int, float] | None:
     return best
 
 
+def _sweep_choice(loop: Loop, cap: int) -> tuple[Axis, int, float] | None:
+    """Best vector axis of a sweep that stores what inner reductions give: (axis, lanes, cost)."""
+    best: tuple[Axis, int, float] | None = None
+    if loop.kinds or loop.mode != "reduce":
+        return best
+    volume = prod(axis.extent for axis in loop.axes)
+    for axis in loop.axes:
+        lanes = parallel_lanes(axis.extent, cap)
+        if lanes > 1:
+            cost = volume * _vector_cost(loop.body, axis, lanes)
+            if best is None or cost < best[2]:
+                best = (axis, lanes, cost)
+    return best
+
+
 def _reduction_cost(nodes: list[Node], cap: int, found: dict[int, tuple[Axis, int]]) -> float:
     """Cost per unit with vectors only inside reductions; fills ``found``."""
     total = 0.0
@@ -193,7 +208,13 @@ def _reduction_cost(nodes: list[Node], cap: int, found: dict[int, tuple[Axis, in
             found[id(node)] = (choice[0], choice[1])
             total += choice[2]
         elif any(isinstance(inner, Loop) for inner in node.body):
-            total += volume * (_reduction_cost(node.body, cap, found) + 1.0)
+            inside: dict[int, tuple[Axis, int]] = {}
+            cost = volume * (_reduction_cost(node.body, cap, inside) + 1.0)
+            sweep = _sweep_choice(node, cap)
+            if sweep is not None and sweep[2] < cost:
+                inside, cost = {id(node): (sweep[0], sweep[1])}, sweep[2]
+            found.update(inside)
+            total += cost
         else:
             total += plain
     return total
@@ -218,11 +239,20 @@ def _has_math(tree: Tree) -> bool:
 
 def _sharing_work(tree: Tree, plan: LoopPlan) -> SharingWork | None:
     """The loads of the kernel's reductions, for the choice of jammed axes."""
-    loops = [n for n in walk(tree.body) if isinstance(n, Loop) and n.mode == "reduce" and n.kinds]
+    loops: list[Loop] = []
+    around = dict[int, tuple[Axis | None, int]]()
+    for node in walk(tree.body):
+        if isinstance(node, Loop) and node.mode == "reduce":
+            chosen = plan.loops.get(id(node)) or around.get(id(node))
+            around[id(node)] = chosen or (plan.lane_axis, plan.lanes)
+            for inner in node.body if chosen else ():
+                around[id(inner)] = chosen or (None, 1)
+            if node.kinds:
+                loops.append(node)
     loads: list[tuple[Load, Axis]] = []
     lanes = plan.lanes
     for loop in loops:
-        axis, width = plan.loops.get(id(loop), (plan.lane_axis, plan.lanes))
+        axis, width = around[id(loop)]
         lanes = max(lanes, width)
         if axis is not None and prod(a.extent for a in loop.axes) >= 8:
             loads += [(node, axis) for node in loop.body if isinstance(node, Load)]
@@ -250,7 +280,7 @@ def choose(tree: Tree, vector_bytes: int) -> LoopPlan:
             plan.lane_axis, plan.lanes = axis, lanes
     if plan.lane_axis is None:
         plan.loops = loops
-    work = None if plan.in_order or tree.locals else _sharing_work(tree, plan)
+    work = None if plan.in_order else _sharing_work(tree, plan)
     if work is not None:
         plan.jams = choose_jams(work, vector_bytes)
         plan.loops = {key: (axis, min(n, work.lanes)) for key, (axis, n) in plan.loops.items()}

@@ -8,6 +8,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from plait.passes.analysis import targets
 from plait.passes.fusion.chains import ChainFinder
 from plait.passes.fusion.plan import functions_with_groups
 
@@ -20,7 +21,8 @@ class FuseContractionChainsPass(ModulePass):
     If every element is needed once, it is computed where it is needed. If not, the kernel runs over
     the axes that both have in common, its rows, and `fuse.keep` says what it keeps of a row on
     chip: scores and probabilities of attention. It must fit there, and what all rows read again
-    must stay in cache.
+    must stay in cache. A product loses speed inside of another kernel; it stays apart where that is
+    more than the launch and the bytes it saves.
 
     Before:
     ```mlir
@@ -42,12 +44,15 @@ class FuseContractionChainsPass(ModulePass):
     }
     ```
     Remarks: `fuse.chain-merged` (passed); missed: `fuse.no-rows`, `fuse.row-too-long`,
-    `fuse.reduce-repeated`, `fuse.operand-too-large`, `fuse.too-few-rows`, `fuse.runs-in-order`,
-    `fuse.too-many-buffers`, `fuse.too-many-operations`, `fuse.closes-cycle`.
+    `fuse.reduce-repeated`, `fuse.operand-too-large`, `fuse.product-slower`, `fuse.too-few-rows`,
+    `fuse.runs-in-order`, `fuse.too-many-buffers`, `fuse.too-many-operations`, `fuse.closes-cycle`.
     """
 
     name = "fuse-contraction-chains"
 
+    target: str = targets.DEFAULT
+    """The machine to model: a name from the target descriptions, such as ``cuda:sm_80``."""
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in functions_with_groups(op):
-            ChainFinder.of(function).run()
+            ChainFinder.of(function, targets.get(self.target)).run()

@@ -15,6 +15,7 @@ from plait.dialects.fuse import GroupOp, KeepOp
 from plait.dtypes import itemsize
 from plait.passes import remarks
 from plait.passes.analysis.rows import Rows, repeats, rows_of, rows_that_read
+from plait.passes.analysis.targets import Target
 from plait.passes.fusion.cost import bytes_of
 from plait.passes.fusion.engine import MAX_OPERATIONS
 from plait.passes.fusion.footprints import inside
@@ -27,6 +28,12 @@ KEPT = ON_CHIP - (8 << 10)
 """Bytes of a row that may be kept: shared memory less what reductions need of it."""
 SHARED_OPERANDS = 1 << 20
 """Bytes that all rows read again, at most: they have to stay in a second-level cache."""
+
+
+ROW_EFFICIENCY = 0.85
+"""How fast a product runs that is computed row by row, relative to one with a kernel of its own."""
+NESTED_EFFICIENCY = 0.3
+"""The same where a product is computed inside of another reduce: its operands cannot be tiled."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +49,7 @@ class ChainFinder:
     """Merges groups of one function with groups that consume what they write."""
 
     plan: Plan
+    target: Target
     members: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
     kept: dict[int, tuple[SSAValue, ...]] = field(default_factory=dict[int, tuple[SSAValue, ...]])
     """What a cluster keeps on chip, by its node."""
@@ -49,9 +57,9 @@ class ChainFinder:
     refused: dict[tuple[int, int], Verdict] = field(default_factory=dict[tuple[int, int], Verdict])
 
     @staticmethod
-    def of(function: FuncOp) -> ChainFinder:
+    def of(function: FuncOp, target: Target) -> ChainFinder:
         plan = Plan.read(function)
-        finder = ChainFinder(plan)
+        finder = ChainFinder(plan, target)
         for number, group in enumerate(plan.groups):
             finder.members[number] = [number]
             finder.version[number] = 0
@@ -121,6 +129,7 @@ class ChainFinder:
         held = (*self.kept[a], *self.kept[b])
         if not held and merged.repeats((), flows, None) == 1:
             verdict = _parallel(max(map(_points, merged.results)), merged.work)
+            verdict = verdict and self._pays(groups, saved, NESTED_EFFICIENCY)
             return Chain((), saved) if verdict else verdict
         return self._kept_rows(merged, tuple(dict.fromkeys((*held, *flows))), saved)
 
@@ -145,7 +154,30 @@ class ChainFinder:
             facts = {"bytes": shared, "limit": SHARED_OPERANDS}
             return Verdict("fuse.operand-too-large", message, dict(facts))
         verdict = _parallel(rows.count, merged.work)
+        verdict = verdict and self._pays(merged.groups, saved, ROW_EFFICIENCY)
         return Chain(needed, saved) if verdict else verdict
+
+    def _pays(self, groups: Sequence[GroupOp], saved: int, efficiency: float) -> Verdict:
+        """Whether the time saved, a launch and what is no longer moved, is more than what the
+        products in the kernel lose."""
+        gained = self.target.time_us(saved, 0)
+        lost = sum(self._products_us(group) for group in groups) * (1 / efficiency - 1)
+        if gained >= lost:
+            return Verdict()
+        message = "the products would lose more time than is saved"
+        facts = {"saved_us": round(gained, 2), "lost_us": round(lost, 2)}
+        return Verdict("fuse.product-slower", message, dict(facts))
+
+    def _products_us(self, group: GroupOp) -> float:
+        """Modelled time of the arithmetic of a group's sums of products."""
+        total = 0.0
+        largest = max(map(_points, group.inputs), default=1)
+        for op in group.body_ops():
+            if isinstance(op, lazy.ReduceOp) and _points(op.operand) > 2 * largest:
+                type = lazy.element_type_of(op.result)
+                work = 2 * _points(op.operand)
+                total += self.target.time_us(0, work, type, matrix=True) - self.target.launch_us
+        return total
 
     def _merge(self, a: int, b: int, chain: Chain, saved: int) -> None:
         graph = self.plan.graph

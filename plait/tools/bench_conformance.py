@@ -15,6 +15,7 @@ from plait.runtime import driver
 from plait.tools import tables
 from plait.tools.loading import import_file
 
+_TARGET = "cuda:sm_80"
 _LARGE_KERNELS, _LARGE_BYTES = 0.5, 0.6
 """What a plan of a large graph may take of tinygrad's kernels and bytes."""
 
@@ -55,7 +56,7 @@ def _recorded(data: Path, pipeline: str) -> Iterator[Row]:
     large = {graph.id for graph in graphs.large()}
     for graph in (*graphs.cases(), *graphs.large()):
         module = import_graph(graph.nodes, graph.outputs).module
-        costs = report(driver.planned(module, pipeline), "cuda:sm_80")
+        costs = report(driver.planned(module, pipeline, _TARGET), _TARGET)
         name = graph.id.rsplit("::", 1)[-1]
         kernels, moved = int(costs["kernels"]), int(costs["bytes"])
         if graph.id in large:
@@ -88,7 +89,7 @@ def _written(data: Path, pipeline: str) -> Iterator[Row]:
 
 def _costs(outputs: Sequence[Any], pipeline: str) -> dict[str, Any]:
     module, _ = build_module(list(outputs))
-    return report(driver.planned(module, pipeline), "cuda:sm_80")
+    return report(driver.planned(module, pipeline, _TARGET), _TARGET)
 
 
 def _elements(kernel: dict[str, Any]) -> int:

@@ -23,7 +23,7 @@ Make = Callable[[], list[Tensor]]
 
 def products(*sizes: int, dtype: str = "float32") -> list[Tensor]:
     x = plait.empty(sizes[0], sizes[1], dtype=dtype)
-    for rows, columns in itertools.pairwise(sizes):
+    for rows, columns in itertools.pairwise(sizes[1:]):
         x = x @ plait.empty(rows, columns, dtype=dtype)
     return [x]
 

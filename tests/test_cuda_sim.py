@@ -35,6 +35,35 @@ extern "C" __global__ void transpose(const float* __restrict__ x, float* __restr
   y[(blockIdx.x * 32 + row) * 64 + blockIdx.y * 32 + column] = tile[column][row];
 }
 """
+TOTAL = """
+extern "C" __global__ void total(const float* __restrict__ x, float* __restrict__ y,
+    float* __restrict__ partial, int* __restrict__ tickets)
+{
+  __shared__ int shared[1];
+  int block = (int)blockIdx.x, thread = (int)threadIdx.x;
+  if (thread == WRITER) partial[block] = x[block] + 1.0f;
+  BARRIER
+  if (thread == 0) {
+    RELEASE
+    int ticket = TICKET;
+    ACQUIRE
+    shared[0] = ticket;
+  }
+  __syncthreads();
+  if (shared[0] == LAST) {
+    if (thread == 0) atomicExch(&tickets[0], 0);
+    if (thread == 5) y[0] = partial[0] + partial[1] + partial[2] + partial[3];
+  }
+}
+"""
+SOUND = {
+    "WRITER": "0",
+    "BARRIER": "",
+    "RELEASE": "__threadfence();",
+    "ACQUIRE": "__threadfence();",
+    "TICKET": "atomicAdd(&tickets[0], 1)",
+    "LAST": "3",
+}
 
 
 def simulator(text: str, name: str, grid: int | tuple[int, ...], block: int | tuple[int, ...]):
@@ -141,6 +170,48 @@ def test_race_between_blocks() -> None:
     x, y = np.zeros(2, np.float32), np.zeros(32, np.float32)
     with pytest.raises(PlaitError, match=r"race.*element 0 of y.*block 0"):
         simulator(text, "k", 2, 32).launch("k", [x, y])
+
+
+def total(**changes: str) -> float:
+    """A sum over blocks whose last one combines what all have written."""
+    text = TOTAL
+    for word, code in {**SOUND, **changes}.items():
+        text = text.replace(word, code)
+    kernel = Kernel("total", (4, 1, 1), (64, 1, 1), ("x", "y", "partial", "tickets"))
+    x, y, partial = np.arange(4, dtype=np.float32), np.zeros(1, np.float32), np.ones(4, np.float32)
+    tickets = np.zeros(4, np.int32)
+    run = Simulator(text, [kernel])
+    for _ in range(2):
+        run.launch("total", [x, y, partial, tickets])
+    assert not tickets.any()
+    return float(y[0])
+
+
+@pytest.mark.parametrize("changes", [{}, {"WRITER": "40", "BARRIER": "__syncthreads();"}])
+def test_the_last_block_sees_what_all_wrote(changes: dict[str, str]) -> None:
+    assert total(**changes) == 10
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"RELEASE": ""},
+        {"ACQUIRE": ""},
+        {"RELEASE": "", "ACQUIRE": ""},
+        {"WRITER": "40"},
+        {"TICKET": "atomicAdd(&tickets[block], 1)", "LAST": "0"},
+        {"LAST": "2"},
+    ],
+    ids=str,
+)
+def test_a_ticket_without_its_fences(changes: dict[str, str]) -> None:
+    with pytest.raises(PlaitError, match=r"race.*of partial"):
+        total(**changes)
+
+
+def test_a_counter_that_is_not_changed_at_once() -> None:
+    with pytest.raises(PlaitError, match=r"race.*of tickets"):
+        total(TICKET="tickets[0]++")
 
 
 def test_text_that_does_not_compile() -> None:

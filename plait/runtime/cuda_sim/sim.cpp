@@ -7,6 +7,7 @@
 #include <ucontext.h>
 
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace {
@@ -15,11 +16,14 @@ struct Dim3 {
   unsigned x, y, z;
 };
 
-// Who touched a byte last: in which block, by which thread, after how many barriers.
+// Who touched a byte last: in which block, by which thread, after how many barriers of the block and
+// how many fences of the launch, and whether at once with the rest of an atomic operation.
 struct Mark {
   int64_t block = -1;
   int32_t thread = -1;
   int32_t epoch = -1;
+  int64_t clock = -1;
+  bool atomic = false;
 };
 struct Shadow {
   Mark write, read;
@@ -40,13 +44,38 @@ struct Fiber {
   int line;
 };
 
+// Order between blocks: a thread that fences and then changes a counter atomically releases what it
+// and, up to their last barrier, its mates did; one that changes the counter later and then fences
+// acquires what was released through that counter until then.
+struct Release {
+  size_t number;  // among those of its counter
+  Mark fence;
+};
+struct Acquire {
+  const char *counter;
+  size_t count;
+  Mark fence;
+};
+struct Counter {
+  size_t count = 0;
+  std::unordered_map<int64_t, Release> releases;  // by block
+};
+struct Order {
+  Mark fence;  // the thread's last
+  const char *counter = nullptr;  // changed since then
+  size_t count = 0;
+};
+
 constexpr size_t STACK = 256 << 10;
 std::vector<Fiber> fibers;
 ucontext_t scheduler;
 std::vector<Buffer> buffers;
 Buffer shared_memory;
+std::unordered_map<const char *, Counter> counters;
+std::vector<Order> orders;      // of the threads of the block that runs
+std::vector<Acquire> acquired;  // by them
 int current;
-int64_t block_number;
+int64_t block_number, fences;
 int epoch;
 bool checking, failed;
 std::string message;
@@ -196,41 +225,75 @@ void race(const Buffer &buffer, const char *address, const char *what, const Mar
        " touches too, with no barrier between");
 }
 
-void mark(Buffer &buffer, char *address, int64_t size, bool writes)
+Mark here()
+{
+  Mark mark;
+  mark.block = block_number, mark.thread = current, mark.epoch = epoch, mark.clock = fences;
+  return mark;
+}
+
+// Whether what happened at `first` is over before `then`, in the same block.
+bool before(const Mark &first, const Mark &then)
+{
+  return first.epoch < then.epoch || (first.thread == then.thread && first.clock < then.clock);
+}
+
+// Whether fences and a counter order what another block did before what this thread does now.
+bool ordered(const Mark &other)
+{
+  Mark now = here();
+  for (const Acquire &acquire : acquired) {
+    if (!before(acquire.fence, now)) continue;
+    const Counter &counter = counters[acquire.counter];
+    auto release = counter.releases.find(other.block);
+    if (release != counter.releases.end() && release->second.number < acquire.count &&
+        before(other, release->second.fence))
+      return true;
+  }
+  return false;
+}
+
+// Whether another access to the same byte may happen at the same time as one by this thread.
+bool apart(const Mark &other, bool global)
+{
+  if (other.block < 0) return false;
+  if (other.block != block_number) return global && !ordered(other);
+  return other.epoch == epoch && other.thread != current;
+}
+
+void mark(Buffer &buffer, char *address, int64_t size, bool writes, bool atomic = false)
 {
   bool global = &buffer != &shared_memory;
   for (int64_t k = 0; k < size; k++) {
     Shadow &s = buffer.shadow[address - buffer.base + k];
-    bool other_write = s.write.block >= 0 &&
-                       (s.write.block != block_number ? global : s.write.epoch == epoch && s.write.thread != current);
-    if (other_write) return race(buffer, address, writes ? "writes" : "reads", s.write);
-    bool same_block = s.read.block == block_number;
+    bool both = atomic && s.write.atomic;
+    if (!both && apart(s.write, global)) return race(buffer, address, writes ? "writes" : "reads", s.write);
+    bool other_read = apart(s.read, global);
+    bool same_block = s.read.block == block_number, again = same_block && s.read.epoch == epoch;
     if (writes) {
-      bool other_read = s.read.block >= 0 && ((global && (!same_block || s.more_blocks)) ||
-                                              (same_block && s.read.epoch == epoch &&
-                                               (s.read.thread != current || s.more_threads)));
-      if (other_read) return race(buffer, address, "writes", s.read);
-      s.write.block = block_number, s.write.thread = current, s.write.epoch = epoch;
+      if (other_read || (again && s.more_threads) || (global && s.more_blocks))
+        return race(buffer, address, "writes", s.read);
+      s.write = here();
+      s.write.atomic = atomic;
     } else {
       if (!global && s.write.block != block_number)
         return fail("reads " + place(buffer, address) + " before it is written");
-      bool again = same_block && s.read.epoch == epoch;
       s.more_threads = again && (s.more_threads || s.read.thread != current);
-      s.more_blocks = s.more_blocks || (s.read.block >= 0 && !same_block);
-      s.read.block = block_number, s.read.thread = current, s.read.epoch = epoch;
+      s.more_blocks = s.more_blocks || (other_read && !same_block);
+      s.read = here();
     }
   }
 }
 
-void check(void *pointer, int64_t size, bool writes)
+void check(void *pointer, int64_t size, bool writes, bool atomic = false)
 {
   if (!checking || failed) return;
   char *address = (char *)pointer;
   if (address >= shared_memory.base && address + size <= shared_memory.base + shared_memory.bytes)
-    return mark(shared_memory, address, size, writes);
+    return mark(shared_memory, address, size, writes, atomic);
   for (Buffer &buffer : buffers)
     if (address >= buffer.base && address + size <= buffer.base + buffer.bytes)
-      return mark(buffer, address, size, writes);
+      return mark(buffer, address, size, writes, atomic);
   if (address >= __start_plait_state && address < __stop_plait_state) return;
   for (Fiber &fiber : fibers)
     if (!fiber.stack.empty() && address >= fiber.stack.data() && address < fiber.stack.data() + STACK) return;
@@ -258,6 +321,28 @@ void plait_sim_warp(int line) { leave(WARP, line); }
 void *plait_sim_lane(int lane) { return lanes[current / 32 * 32 + (lane & 31)]; }
 int plait_sim_lane_id(void) { return current & 31; }
 
+void plait_sim_fence(void)
+{
+  if (!checking || failed) return;
+  Order &order = orders[current];
+  fences++;
+  order.fence = here();
+  fences++;  // so that what comes before it and what comes after it differ from it
+  if (order.counter) acquired.push_back({order.counter, order.count, order.fence});
+  order.counter = nullptr;
+}
+
+void plait_sim_atomic(void *address, int64_t size)
+{
+  check(address, size, true, true);
+  if (!checking || failed) return;
+  Order &order = orders[current];
+  Counter &counter = counters[(char *)address];
+  if (order.fence.block >= 0) counter.releases[block_number] = {counter.count, order.fence};
+  order.counter = (char *)address;
+  order.count = counter.count++;
+}
+
 // Runs a launch; returns an error message or null. `names`, `bases`, `bytes`, `items` describe the
 // buffers that the kernel may touch.
 const char *plait_sim_launch(const char *name, void (*function)(void **), void **arguments, const int64_t *grid,
@@ -265,7 +350,7 @@ const char *plait_sim_launch(const char *name, void (*function)(void **), void *
                              void **bases, const int64_t *bytes, const int64_t *items)
 {
   kernel_name = name, entry = function, entry_arguments = arguments;
-  checking = check_accesses, failed = false, epoch = 0;
+  checking = check_accesses, failed = false, epoch = 0, fences = 0;
   gridDim = {(unsigned)grid[0], (unsigned)grid[1], (unsigned)grid[2]};
   blockDim = {(unsigned)block[0], (unsigned)block[1], (unsigned)block[2]};
   int threads = (int)(block[0] * block[1] * block[2]);
@@ -275,6 +360,7 @@ const char *plait_sim_launch(const char *name, void (*function)(void **), void *
   }
   if ((int)fibers.size() < threads) fibers.resize(threads);
   buffers.clear();
+  counters.clear();
   for (int k = 0; k < count; k++) {
     bool known = false;
     for (Buffer &other : buffers) known = known || other.base == bases[k];
@@ -289,6 +375,8 @@ const char *plait_sim_launch(const char *name, void (*function)(void **), void *
   int64_t blocks = grid[0] * grid[1] * grid[2];
   for (int64_t b = 0; b < blocks && !failed; b++) {
     block_number = b, epoch = 0;
+    orders.assign(threads, Order());
+    acquired.clear();
     blockIdx = {(unsigned)(b % grid[0]), (unsigned)(b / grid[0] % grid[1]), (unsigned)(b / grid[0] / grid[1])};
     if (checking) shared_memory.shadow.assign(shared_memory.bytes, Shadow());
     if (shared_memory.bytes) memset(shared_memory.base, 0xff, shared_memory.bytes);

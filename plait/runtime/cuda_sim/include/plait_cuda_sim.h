@@ -29,11 +29,29 @@ void plait_sim_barrier(int line);
 void plait_sim_warp(int line);
 void *plait_sim_lane(int lane);
 int plait_sim_lane_id(void);
+void plait_sim_fence(void);
+void plait_sim_atomic(void *address, int64_t size);
 }
 
 #define __syncthreads() plait_sim_barrier(__LINE__)
 #define __syncwarp(...) plait_sim_warp(__LINE__)
+#define __threadfence() plait_sim_fence()
 static const int warpSize = 32;
+
+template <typename T> PLAIT_QUIET static inline T atomicAdd(T *address, T value)
+{
+  plait_sim_atomic(address, sizeof(T));
+  T old = *address;
+  *address = old + value;
+  return old;
+}
+template <typename T> PLAIT_QUIET static inline T atomicExch(T *address, T value)
+{
+  plait_sim_atomic(address, sizeof(T));
+  T old = *address;
+  *address = value;
+  return old;
+}
 
 // A shuffle: every lane of the warp offers a value, then reads another lane's.
 template <typename T> PLAIT_QUIET static inline T plait_shuffle(T value, int from, int line)

@@ -9,13 +9,16 @@ from typing import Any, cast
 from xdsl.context import Context
 from xdsl.dialects import arith, func, gpu, memref
 from xdsl.dialects.builtin import (
+    DenseIntOrFPElementsAttr,
     IndexType,
     IntegerAttr,
     MemRefType,
     ModuleOp,
     StringAttr,
     SymbolRefAttr,
+    TensorType,
     UnitAttr,
+    i32,
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
@@ -23,14 +26,16 @@ from xdsl.utils.exceptions import DiagnosticException
 
 from plait.dialects import nest
 from plait.dialects.nest import Level, Reduction, ScheduleAttr
+from plait.lowering.nest_to_gpu_cut import Cut, cut_tree
 from plait.lowering.nest_to_gpu_emit import GpuEmitter
+from plait.lowering.nest_to_gpu_ticket import TicketEmitter
 from plait.lowering.nest_to_loops_affine import Axis
 from plait.lowering.nest_to_loops_read import read_kernel
-from plait.lowering.nest_to_loops_split import Cut, Split, split
 from plait.lowering.nest_to_loops_tree import Loop, Tree, drop_unit_axes, merge_axes
 from plait.passes.nest_schedule import block_threads, schedule, shared_loops, threads_of
 
 MODULE = "kernels"
+TICKETS = "plait_tickets"
 
 
 @dataclass(frozen=True)
@@ -40,8 +45,10 @@ class ConvertNestToGpuPass(ModulePass):
 
     With a ``serial`` reduction each point of the parallel axes is a thread. With ``block`` it is a
     block: its threads take every n-th element of a reduction and combine their results through
-    shared memory in a fixed order. A reduction with a ``grid`` piece is cut into partial results,
-    one a block, which the kernel proper combines: it becomes several functions.
+    shared memory in a fixed order. A reduction with a ``grid`` piece is cut: every block of a
+    point keeps a partial result in memory, and the last one to be done, which the tickets of a
+    counter tell, combines them in a fixed order and does what is left of the kernel. A reduction
+    that needs the result of a cut one is left to that block.
 
     Before:
     ```mlir
@@ -62,32 +69,46 @@ class ConvertNestToGpuPass(ModulePass):
         if not kernels:
             return
         converted = {kernel.sym_name.data: convert(kernel) for kernel in kernels}
-        body: list[Operation] = []
-        for found in converted.values():
-            body += [*found.shared, *found.functions]
+        body = [op for found in converted.values() for op in (*found.shared, found.function)]
         module = gpu.ModuleOp(StringAttr(MODULE), Region(Block(body)))  # pyright: ignore[reportArgumentType]
         op.body.block.insert_op_before(module, kernels[0])
+        tickets = max(found.tickets for found in converted.values())
+        if tickets:
+            op.body.block.insert_op_before(counters(tickets), module)
         for kernel in kernels:
             kernel.detach()
             kernel.erase()
         op.attributes["gpu.container_module"] = UnitAttr()
         for function in op.ops:
             if isinstance(function, func.FuncOp):
-                convert_launches(function, converted)
+                convert_launches(function, converted, tickets)
 
 
 @dataclass
 class Converted:
-    """What became of a kernel: functions to launch in order, on its buffers and temporaries."""
+    """What became of a kernel: a function on its buffers, its partial results and its tickets."""
 
-    shared: list[Operation]
-    """The shared arrays of the functions."""
-    functions: list[gpu.FuncOp]
-    temporaries: list[MemRefType[Attribute]]
+    shared: list[memref.GlobalOp]
+    """The shared arrays of the function."""
+    function: gpu.FuncOp
+    partials: list[MemRefType[Attribute]]
+    tickets: int
+    """How many counters it takes; 0 for a function without that parameter."""
+
+
+def counters(count: int) -> memref.GlobalOp:
+    """The ticket counters of all kernels, which run one after another and leave them at zero."""
+    type = MemRefType(i32, [count])
+    return memref.GlobalOp.get(
+        sym_name=StringAttr(TICKETS),
+        sym_type=type,
+        initial_value=DenseIntOrFPElementsAttr.from_list(TensorType(i32, [count]), [0]),
+        sym_visibility=StringAttr("private"),
+    )
 
 
 def convert(kernel: nest.KernelOp) -> Converted:
-    """The functions of a kernel, which stays as it is but for a schedule if it has none."""
+    """The function of a kernel, which stays as it is but for a schedule if it has none."""
     if kernel.schedule is None:
         kernel.properties["schedule"] = schedule(kernel, "cuda:sm_80")
     assert kernel.schedule is not None
@@ -100,21 +121,20 @@ def convert(kernel: nest.KernelOp) -> Converted:
     shared = reduction == Reduction.BLOCK and bool(shared_loops(kernel))
     tree = read_kernel(kernel)
     drop_unit_axes(tree)
-    parts = (split(tree, cuts(kernel, kernel.schedule)) if shared else None) or Split([tree], [])
-    result = Converted([], [], parts.temporaries)
-    for part in parts.trees:
-        space = ", ".join(f"{axis.name} = {axis.extent}" for axis in part.axes)
-        drop_unit_axes(part)
-        merge_axes(part)
-        threads = shared_threads(part) if shared else threads_of(kernel)
-        arrays, function = GpuEmitter(part, threads, shared).function()
-        function.attributes["plait.schedule"] = StringAttr(str(kernel.schedule))
-        function.attributes["plait.space"] = StringAttr(space)
-        if kernel.source is not None:
-            function.attributes["plait.source"] = kernel.source
-        result.shared += arrays
-        result.functions.append(function)
-    return result
+    space = ", ".join(f"{axis.name} = {axis.extent}" for axis in tree.axes)
+    cut = cut_tree(tree, cuts(kernel, kernel.schedule)) if shared else None
+    tree = cut.tree if cut else tree
+    drop_unit_axes(tree)
+    merge_axes(tree)
+    threads = shared_threads(tree) if shared else threads_of(kernel)
+    emitter = TicketEmitter(cut, threads) if cut else GpuEmitter(tree, threads, shared)
+    arrays, function = emitter.function()
+    function.attributes["plait.schedule"] = StringAttr(str(kernel.schedule))
+    function.attributes["plait.space"] = StringAttr(space)
+    if kernel.source is not None:
+        function.attributes["plait.source"] = kernel.source
+    tickets = cut.points if cut and cut.after else 0
+    return Converted(arrays, function, cut.partials if cut else [], tickets)
 
 
 def cuts(kernel: nest.KernelOp, schedule: ScheduleAttr) -> Cut:
@@ -126,7 +146,7 @@ def cuts(kernel: nest.KernelOp, schedule: ScheduleAttr) -> Cut:
         if piece.level.data == Level.GRID and piece.axis.data not in own
     }
 
-    def cut(tree: Tree, loop: Loop) -> tuple[Axis, int] | None:
+    def cut(loop: Loop) -> tuple[Axis, int] | None:
         for axis in loop.axes:
             count = blocks.get(axis.name, 1)
             if count > 1 and axis.extent and axis.extent % count == 0:
@@ -148,7 +168,7 @@ def geometry(function: gpu.FuncOp, key: str) -> tuple[int, ...]:
     return tuple(cast(Any, function.attributes[f"plait.{key}"]).get_values())
 
 
-def convert_launches(function: func.FuncOp, kernels: dict[str, Converted]) -> None:
+def convert_launches(function: func.FuncOp, kernels: dict[str, Converted], tickets: int) -> None:
     """Launches in a host function become launches over a grid; empty grids are left out."""
     constants: dict[int, arith.ConstantOp] = {}
     launches = [op for op in function.walk() if isinstance(op, nest.LaunchOp)]
@@ -165,23 +185,34 @@ def convert_launches(function: func.FuncOp, kernels: dict[str, Converted]) -> No
         name = launch.kernel.string_value()
         if name not in kernels:
             raise DiagnosticException(f"convert-nest-to-gpu: launch of unknown kernel '@{name}'")
-        parent = launch.parent
-        assert parent is not None
-        temporaries = [
-            memref.AllocOp.get(type.element_type, shape=type.get_shape())
-            for type in kernels[name].temporaries
-        ]
-        parent.insert_ops_before(temporaries, launch)
-        buffers = [*launch.buffers, *(alloc.memref for alloc in temporaries)]
-        for part in kernels[name].functions:
-            grid, block = (geometry(part, key) for key in ("grid", "block"))
-            if 0 not in grid:
-                op = gpu.LaunchFuncOp(
-                    SymbolRefAttr(MODULE, [part.sym_name.data]),
-                    [constant(n) for n in grid],
-                    [constant(n) for n in block],
-                    kernelOperands=buffers,
-                )
-                parent.insert_op_before(op, launch)
+        grid, block = (geometry(kernels[name].function, key) for key in ("grid", "block"))
+        if 0 not in grid:
+            workspace, buffers = workspace_of(kernels[name], tickets)
+            op = gpu.LaunchFuncOp(
+                SymbolRefAttr(MODULE, [name]),
+                [constant(n) for n in grid],
+                [constant(n) for n in block],
+                kernelOperands=[*launch.buffers, *buffers],
+            )
+            parent = launch.parent
+            assert parent is not None
+            parent.insert_ops_before([*workspace, op], launch)
         launch.detach()
         launch.erase()
+
+
+def workspace_of(kernel: Converted, tickets: int) -> tuple[list[Operation], list[SSAValue]]:
+    """The buffers of partial results for a launch, its counters, and what makes them."""
+    made: list[Operation] = [
+        memref.AllocOp.get(type.element_type, shape=type.get_shape()) for type in kernel.partials
+    ]
+    buffers: list[SSAValue] = [op.results[0] for op in made]
+    if kernel.tickets:
+        whole = memref.GetGlobalOp(TICKETS, MemRefType(i32, [tickets]))
+        shape = [kernel.tickets]
+        own = memref.ReinterpretCastOp(
+            whole.memref, [], [], [], [0], shape, [1], MemRefType(i32, shape)
+        )
+        made += [whole, own]
+        buffers.append(own.result)
+    return made, buffers

@@ -6,7 +6,7 @@ import re
 from math import prod
 from typing import Any, cast
 
-from xdsl.dialects import arith, gpu, memref, scf
+from xdsl.dialects import arith, gpu, llvm, memref, scf
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.exceptions import DiagnosticException
@@ -16,6 +16,9 @@ from plait.lowering.cuda_ranges import Ranges
 from plait.lowering.cuda_types import RESERVED, c_type, literal
 
 _LONGEST_INLINE = 72
+_ATOMIC = {1: "atomicAdd", 2: "atomicExch"}
+"""Functions for kinds of ``memref.atomic_rmw``: addi, assign."""
+_INTRINSICS = {"llvm.nvvm.membar.gl": "__threadfence();"}
 
 
 class FunctionPrinter:
@@ -50,7 +53,7 @@ class FunctionPrinter:
         for op in self.function.walk():
             if isinstance(op, memref.ReinterpretCastOp):
                 bases[op.result] = bases.get(op.source, op.source)
-            elif isinstance(op, memref.StoreOp):
+            elif isinstance(op, memref.StoreOp | memref.AtomicRMWOp):
                 found.add(bases.get(op.memref, op.memref))
         return found
 
@@ -112,9 +115,14 @@ class FunctionPrinter:
         for op in block.ops:
             self.operation(op)
 
+    def is_unused(self, op: Operation) -> bool:
+        """Whether nothing would be missing without an operation."""
+        effects = bool(op.regions) or isinstance(op, memref.AtomicRMWOp)
+        return len(op.results) == 1 and not effects and not op.results[0].uses.get_length()
+
     def operation(self, op: Operation) -> None:
-        if len(op.results) == 1 and not op.regions and not op.results[0].uses.get_length():
-            return  # nothing without a region has an effect and a result
+        if self.is_unused(op):
+            return
         match op:
             case arith.ConstantOp():
                 value = cast(Any, op.value).value.data
@@ -141,12 +149,29 @@ class FunctionPrinter:
                 [index] = op.indices
                 target = f"{self.text[op.memref]}[{bare(self.text[index])}]"
                 self.say(f"{target} = {bare(self.text[op.value])};")
+            case memref.AtomicRMWOp():
+                self.atomic(op)
+            case llvm.CallIntrinsicOp() if op.intrin.data in _INTRINSICS:
+                self.say(_INTRINSICS[op.intrin.data])
             case scf.ForOp():
                 self.loop(op)
             case scf.IfOp():
                 self.branch(op)
             case _:
                 self.expression(op)
+
+    def atomic(self, op: memref.AtomicRMWOp) -> None:
+        """A change of an element at once."""
+        kind = op.kind.value.data
+        if kind not in _ATOMIC:
+            raise DiagnosticException(f"cuda: no atomic operation of kind {kind}")
+        [index] = op.indices
+        element = f"&{self.text[op.memref]}[{bare(self.text[index])}]"
+        call = f"{_ATOMIC[kind]}({element}, {bare(self.text[op.value])})"
+        if op.result.uses.get_length():
+            self.named(op.result, call)
+        else:
+            self.say(f"{call};")
 
     def named(self, value: SSAValue, text: str, hint: str | None = None) -> None:
         """A variable with a value."""

@@ -48,13 +48,13 @@ class GpuEmitter(Emitter):
     def __init__(self, tree: Tree, threads: int, shared: bool) -> None:
         super().__init__(tree, LoopPlan())
         self.entry = Block(arg_types=[argument.type for argument in tree.arguments])
-        self.block = self.entry
+        self.block = self.outermost = self.entry
         self.threads = threads
         self.shared = shared
         self.points = prod(axis.extent for axis in tree.axes)
         self.thread: SSAValue | None = None
-        self.memory: dict[Attribute, list[str]] = {}
-        """Names of the shared arrays per element type."""
+        self.memory: dict[MemRefType[Attribute], list[str]] = {}
+        """Names of the shared arrays per type."""
         self.taken = 0
         self.rows: dict[str, MemRefType[Attribute]] = {}
         """The shared arrays that keep the rows of values."""
@@ -78,13 +78,7 @@ class GpuEmitter(Emitter):
             self.flat[local] = self._local(local)
         block_id = self.add(gpu.BlockIdOp(gpu.DimensionAttr(gpu.DimensionEnum.X)))
         self.thread = self.add(gpu.ThreadIdOp(gpu.DimensionAttr(gpu.DimensionEnum.X)))
-        if self.shared:
-            self.place(self.tree.axes, block_id)
-            self.nodes(self.tree.body)
-        else:
-            start = self.add(arith.MuliOp(block_id, self.index(self.threads)))
-            point = self.add(arith.AddiOp(start, self.thread))
-            self.guarded(point, self.points, lambda: self._point(point))
+        self.body(block_id, self.thread)
         self.block.add_op(gpu.ReturnOp([]))
         first = self.entry.first_op
         assert first is not None
@@ -96,7 +90,17 @@ class GpuEmitter(Emitter):
         function.attributes["plait.block"] = DenseArrayBase.from_list(i64, [self.threads, 1, 1])
         return self._globals(), function
 
-    def _point(self, point: SSAValue) -> None:
+    def body(self, block_id: SSAValue, thread: SSAValue) -> None:
+        """What a thread of a block does."""
+        if self.shared:
+            self.point(block_id)
+            return
+        start = self.add(arith.MuliOp(block_id, self.index(self.threads)))
+        point = self.add(arith.AddiOp(start, thread))
+        self.guarded(point, self.points, lambda: self.point(point))
+
+    def point(self, point: SSAValue) -> None:
+        """What is done at a point of the parallel axes."""
         self.place(self.tree.axes, point)
         self.nodes(self.tree.body)
 
@@ -121,9 +125,7 @@ class GpuEmitter(Emitter):
         return self.add(memref.GetGlobalOp(name, self.rows[name]))
 
     def _globals(self) -> list[memref.GlobalOp]:
-        types = {
-            name: self._shared_type(type) for type, names in self.memory.items() for name in names
-        }
+        types = {name: type for type, names in self.memory.items() for name in names}
         return [
             memref.GlobalOp.get(
                 sym_name=StringAttr(name),
@@ -133,9 +135,6 @@ class GpuEmitter(Emitter):
             )
             for name, type in {**self.rows, **types}.items()
         ]
-
-    def _shared_type(self, type: Attribute) -> MemRefType[Attribute]:
-        return MemRefType(type, [self.threads], memory_space=SHARED)
 
     # Indices
 
@@ -178,7 +177,7 @@ class GpuEmitter(Emitter):
 
     @property
     def is_outermost(self) -> bool:
-        return self.shared and self.block is self.entry
+        return self.shared and self.block is self.outermost
 
     def nodes(self, nodes: list[Node]) -> None:
         """Emits nodes in order; a block waits before memory changes hands between its threads."""
@@ -226,7 +225,7 @@ class GpuEmitter(Emitter):
 
     def in_order(self, node: Loop) -> None:
         """A loop in order: one thread runs it and gives its results to all."""
-        arrays = self.arrays([result.type for result in node.results])
+        arrays = self.arrays([result.type for result in node.results], 1)
 
         def alone() -> None:
             super(GpuEmitter, self).loop(node)
@@ -273,7 +272,7 @@ class GpuEmitter(Emitter):
         """Combines the partial results of all threads, in a fixed order, and gives them to all."""
         assert self.thread is not None
         thread = self.thread
-        arrays = self.arrays([value.type for value in partials])
+        arrays = self.arrays([value.type for value in partials], self.threads)
         for array, value in zip(arrays, partials, strict=True):
             self.block.add_op(memref.StoreOp.get(value, array, [thread]))
         half = self.threads // 2
@@ -297,16 +296,16 @@ class GpuEmitter(Emitter):
                 self.block.add_op(memref.StoreOp.get(value, array, [self.thread]))
             position = part.stop
 
-    def arrays(self, types: Sequence[Attribute]) -> list[SSAValue]:
-        """A shared array per type; arrays are used again by the next reduction."""
+    def arrays(self, elements: Sequence[Attribute], size: int) -> list[SSAValue]:
+        """A shared array per element type; arrays are used again by the next reduction."""
         used: dict[Attribute, int] = {}
         found: list[SSAValue] = []
-        for type in types:
-            number = used[type] = used.get(type, -1) + 1
+        for element in elements:
+            number = used[element] = used.get(element, -1) + 1
+            type = MemRefType(element, [size], memory_space=SHARED)
             names = self.memory.setdefault(type, [])
             if number == len(names):
                 names.append(f"{self.tree.name}_shared{self.taken}")
                 self.taken += 1
-            get = memref.GetGlobalOp(names[number], self._shared_type(type))
-            found.append(self.add(get))
+            found.append(self.add(memref.GetGlobalOp(names[number], type)))
         return found

@@ -7,7 +7,7 @@ The pieces are fixed by the extents, so results do not depend on the number of t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -22,11 +22,6 @@ FEW_POINTS = 16
 LARGE = 100_000
 """Points of a reduction that are worth splitting, over all parallel points."""
 _PIECES = (32, 24, 16, 48, 12, 8, 64)
-
-
-Cut = Callable[[Tree, Loop], tuple[Axis, int] | None]
-"""The axis of a reduction to cut and into how many pieces, which divide its extent; None to leave
-it whole."""
 
 
 @dataclass
@@ -62,7 +57,7 @@ def _pieces(loop: Loop) -> tuple[Axis, int] | None:
     return None
 
 
-def large(tree: Tree, loop: Loop) -> tuple[Axis, int] | None:
+def _large(tree: Tree, loop: Loop) -> tuple[Axis, int] | None:
     """The axis to cut and into how many pieces, where few points share a large reduction."""
     points = prod(axis.extent for axis in tree.axes)
     if not 0 < points < FEW_POINTS or points * prod(axis.extent for axis in loop.axes) < LARGE:
@@ -70,10 +65,10 @@ def large(tree: Tree, loop: Loop) -> tuple[Axis, int] | None:
     return _pieces(loop)
 
 
-def _candidate(tree: Tree, done: set[int], cut: Cut) -> tuple[int, Axis, int] | None:
+def _candidate(tree: Tree, done: set[int]) -> tuple[int, Axis, int] | None:
     for position, node in enumerate(tree.body):
         if isinstance(node, Loop) and node.mode == "reduce" and id(node) not in done:
-            found = cut(tree, node)
+            found = _large(tree, node)
             if found is not None:
                 return position, *found
     return None
@@ -83,24 +78,24 @@ def _stores(nodes: Sequence[Node]) -> bool:
     return any(isinstance(node, Store) for node in walk(list(nodes)))
 
 
-def _in_order(tree: Tree) -> bool:
+def in_order(tree: Tree) -> bool:
     """Whether the kernel reads what it writes: its parts must then stay together."""
     written = {node.buffer for node in walk(tree.body) if isinstance(node, Store)}
     return any(isinstance(node, Load) and node.buffer in written for node in walk(tree.body))
 
 
-def split(tree: Tree, cut: Cut = large) -> Split | None:
-    """The replacement of ``tree``, or None where it is better left alone: each reduction that
-    ``cut`` names an axis and a number of pieces for is computed in parts."""
+def split(tree: Tree) -> Split | None:
+    """The replacement of ``tree``, or None where it is better left alone: each large reduction is
+    computed in parts."""
     points = prod(axis.extent for axis in tree.axes)
-    if not points or tree.locals or _in_order(tree):
+    if not points or tree.locals or in_order(tree):
         return None
     trees: list[Tree] = []
     temporaries: list[MemRefType[Attribute]] = []
     values: list[SSAValue] = []
     done: set[int] = set()
     rest = tree
-    while (found := _candidate(rest, done, cut)) is not None:
+    while (found := _candidate(rest, done)) is not None:
         position, axis, count = found
         loop = rest.body[position]
         assert isinstance(loop, Loop)
@@ -120,7 +115,7 @@ def split(tree: Tree, cut: Cut = large) -> Split | None:
     return Split([replace(part, arguments=arguments) for part in trees], temporaries)
 
 
-def _spot(tree: Tree, piece: Axis, count: int) -> Affine:
+def spot(tree: Tree, piece: Axis, count: int) -> Affine:
     """Where a partial result is kept: row-major over the parallel axes, then the pieces."""
     total = Affine()
     for axis in tree.axes:
@@ -140,9 +135,9 @@ def _partial(
     place = Affine.of(piece).scaled(inside.extent) + Affine.of(inside)
     substitute_axis(loop.body, axis, place)
     loop.axes[loop.axes.index(axis)] = inside
-    spot = _spot(tree, piece, count)
+    where = spot(tree, piece, count)
     stores: list[Node] = [
-        Store(result, buffer, spot, [])
+        Store(result, buffer, where, [])
         for result, buffer in zip(loop.results, buffers, strict=True)
     ]
     return Tree(name, tree.arguments, [*tree.axes, piece], [*before, loop, *stores])
@@ -156,12 +151,17 @@ def _combining(
     assert isinstance(loop, Loop)
     if not loop.results:
         return replace(tree, body=[*tree.body[:position], *tree.body[position + 1 :]]), None
-    piece = Axis("piece", count)
-    spot = _spot(tree, piece, count)
-    elements = list(Block(arg_types=[result.type for result in loop.results]).args)
-    loads: list[Node] = [
-        Load(element, buffer, spot, []) for element, buffer in zip(elements, buffers, strict=True)
-    ]
-    combined = Loop("reduce", [piece], loop.kinds, loads, list(elements), loop.results)
+    combined = combining_loop(tree, loop, count, buffers)
     body = [*tree.body[:position], combined, *tree.body[position + 1 :]]
     return replace(tree, body=body), combined
+
+
+def combining_loop(tree: Tree, loop: Loop, count: int, buffers: Sequence[SSAValue]) -> Loop:
+    """A reduction of the partial results of another, in order."""
+    piece = Axis("piece", count)
+    where = spot(tree, piece, count)
+    elements = list(Block(arg_types=[result.type for result in loop.results]).args)
+    loads: list[Node] = [
+        Load(element, buffer, where, []) for element, buffer in zip(elements, buffers, strict=True)
+    ]
+    return Loop("reduce", [piece], loop.kinds, loads, list(elements), loop.results)

@@ -34,7 +34,7 @@ class NestSchedulePass(ModulePass):
     reduces alone; where there are few points and long reductions, every point is a block whose
     threads share the reductions (unless a longer loop in order would leave them idle). A large
     reduction of very few points is cut, too: a grid piece of its axis says into how many blocks,
-    whose partial results a second kernel combines. On a CPU the parallel axes are dealt out to
+    whose partial results the last of them combines. On a CPU the parallel axes are dealt out to
     threads and the vector axes are left to `convert-nest-to-loops`. A schedule that is there
     already stays.
 

@@ -315,24 +315,61 @@ CUT = """axes [%i = POINTS] SCHEDULE {
 
 @simulated
 @pytest.mark.parametrize(
-    ("piece", "divides"),
+    ("piece", "blocks"),
     [
-        ("j = 6 : grid, j = 5 : serial", True),
-        ("k = 4 : grid, k = 5 : thread", True),
-        ("j = 7 : grid, j = 5 : serial", False),
-        ("j = 30 : grid", True),
+        ("j = 6 : grid, j = 5 : serial", 6),
+        ("k = 4 : grid, k = 5 : thread", 4),
+        ("j = 7 : grid, j = 5 : serial", 1),
+        ("j = 30 : grid", 30),
     ],
 )
 @pytest.mark.parametrize("points", [0, 1, 3])
-def test_reductions_cut_over_blocks(points: int, piece: str, divides: bool) -> None:
+def test_reductions_cut_over_blocks(points: int, piece: str, blocks: int) -> None:
     kernel = CUT.replace("POINTS", str(points))
     schedule = f'attributes {{schedule = #nest.schedule<"cuda:sm_80", block, [{piece}]>}}'
     x = np.round(normal(points, 30, 20), 1)
     outputs = {"o": f"memref<{points}x30x20xf32>", "q": f"memref<{points}xi32>"}
     module = check(kernel.replace("SCHEDULE", schedule), "", {"x": ("f32", x)}, outputs)
-    names = [function.sym_name.data for function in functions_of(module)]
-    is_cut = points and divides
-    assert names == (["k_part0", "k_part1", "k_part2", "k"] if is_cut else ["k"])
+    [function] = functions_of(module)
+    assert geometry(function, "grid") == (points * blocks, 1, 1)
+
+
+INDEPENDENT = """axes [%i = 2] SCHEDULE {
+  %b = nest.load %y[(d0) -> (d0)](%i) : <y>
+  %s = nest.reduce [sum] over [%j = 40, %k = 7] {
+    %v = nest.load %x[(d0, d1, d2) -> (d0, d1, d2)](%i, %j, %k) : <x>
+    %w = arith.mulf %v, %b : f32
+    nest.store %w, %o[(d0, d1, d2) -> (d0, d1, d2)](%i, %j, %k) : <o>
+    nest.yield %w : f32
+  } : f32
+  %m, %l, %p = nest.reduce [max, argmin] over [%j = 40, %k = 7] {
+    %v = nest.load %x[(d0, d1, d2) -> (d0, d1, d2)](%i, %j, %k) : <x>
+    %n = nest.index (d0, d1) -> (d0 * 7 + d1) (%j, %k)
+    nest.yield %v, %v, %n : f32, f32, index
+  } : f32, f32, index
+  nest.reduce [] over [%j = 40] {
+    %v = nest.load %x[(d0, d1) -> (d0, d1, 3)](%i, %j) : <x>
+    nest.store %v, %q[(d0, d1) -> (d0, d1)](%i, %j) : <q>
+  }
+  %t = arith.addf %s, %m : f32
+  %u = arith.mulf %t, %b : f32
+  nest.store %u, %z[(d0) -> (d0)](%i) : <z>
+  %r = arith.index_cast %p : index to i64
+  nest.store %r, %a[(d0) -> (d0)](%i) : <a>
+}"""
+
+
+@simulated
+def test_several_reductions_cut_together() -> None:
+    """All blocks write what they sweep over; the last one of a point has the rest to do."""
+    pieces = "j = 8 : grid, j = 5 : serial"
+    schedule = f'attributes {{schedule = #nest.schedule<"cuda:sm_80", block, [{pieces}]>}}'
+    kernel = INDEPENDENT.replace("SCHEDULE", schedule)
+    inputs = {"x": ("f32", normal(2, 40, 7)), "y": ("f32", normal(2))}
+    outputs = {"o": "memref<2x40x7xf32>", "q": "memref<2x40xf32>", "z": "memref<2xf32>"}
+    module = check(kernel, "", inputs, {**outputs, "a": "memref<2xi64>"})
+    [function] = functions_of(module)
+    assert geometry(function, "grid") == (16, 1, 1)
 
 
 @simulated
@@ -350,8 +387,43 @@ def test_a_large_sum_fills_the_device(shape: tuple[int, int]) -> None:
     module, ctx = parse(program(kernel, {"x": memref(shape, "f32")}, {"o": "memref<f32>"}))
     ConvertNestToGpuPass().apply(ctx, module)
     module.verify()
-    part, whole = functions_of(module)
-    assert geometry(part, "grid")[0] >= 32
-    assert geometry(whole, "grid")[0] == 1
-    [found] = CompiledPlan(module).run(x)
-    np.testing.assert_allclose(found, x.sum(dtype=np.float64), rtol=1e-4)
+    [function] = functions_of(module)
+    assert geometry(function, "grid")[0] >= 32
+    plan = CompiledPlan(module)
+    first, second = (plan.run(x)[0] for _ in range(2))
+    np.testing.assert_allclose(first, x.sum(dtype=np.float64), rtol=1e-4)
+    assert first == second
+
+
+@simulated
+def test_counters_serve_every_launch() -> None:
+    """Two launches of a cut kernel, and one of another with fewer points."""
+    pieces = "j = 4 : grid, j = 16 : thread"
+    schedule = f'attributes {{schedule = #nest.schedule<"cuda:sm_80", block, [{pieces}]>}}'
+    kernel = """
+      nest.kernel @NAME(%x: memref<ROWSx64xf32>, %o: memref<ROWSxf32>) axes [%i = ROWS] SCHEDULE {
+        %s = nest.reduce [sum] over [%j = 64] {
+          %v = nest.load %x[(d0, d1) -> (d0, d1)](%i, %j) : memref<ROWSx64xf32>
+          nest.yield %v : f32
+        } : f32
+        nest.store %s, %o[(d0) -> (d0)](%i) : memref<ROWSxf32>
+      }""".replace("SCHEDULE", schedule)
+    three, one = (kernel.replace("NAME", n).replace("ROWS", r) for n, r in (("k", "3"), ("l", "1")))
+    text = f"""{three}{one}
+      func.func @main(%x: memref<3x64xf32>, %y: memref<1x64xf32>)
+          -> (memref<3xf32>, memref<1xf32>, memref<3xf32>) {{
+        %a = memref.alloc() : memref<3xf32>
+        %b = memref.alloc() : memref<1xf32>
+        %c = memref.alloc() : memref<3xf32>
+        nest.launch @k(%x, %a) : memref<3x64xf32>, memref<3xf32>
+        nest.launch @l(%y, %b) : memref<1x64xf32>, memref<1xf32>
+        nest.launch @k(%x, %c) : memref<3x64xf32>, memref<3xf32>
+        func.return %a, %b, %c : memref<3xf32>, memref<1xf32>, memref<3xf32>
+      }}"""
+    module, ctx = parse(text)
+    ConvertNestToGpuPass().apply(ctx, module)
+    module.verify()
+    x, y = normal(3, 64), normal(1, 64)
+    results = CompiledPlan(module).run(x, y)
+    for have, want in zip(results, (x, y, x), strict=True):
+        np.testing.assert_allclose(have, want.sum(1), rtol=1e-4, atol=1e-5)

@@ -158,7 +158,9 @@ REDUCTIONS = ["serial, []", "block, []", "block, [j = 6 : grid, j = 5 : serial]"
 def test_nvcc_has_nothing_to_say(reduction: str, tmp_path: Path) -> None:
     file = tmp_path / "kernels.cu"
     file.write_text(print_module(level_4(reduction)))
-    command = ["nvcc", "-cubin", "-arch=sm_90", "-Werror", "all-warnings", str(file)]
+    command = ["nvcc", "-fatbin", "-Werror", "all-warnings", str(file)]
+    for arch in (75, 80, 90, 100):
+        command += ["-gencode", f"arch=compute_{arch},code=sm_{arch}"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 

@@ -1,6 +1,7 @@
 // RUN: plait-opt %s --convert-nest-to-gpu | filecheck %s
 // RUN: plait-opt %s --convert-nest-to-gpu -t cuda | filecheck %s --check-prefix=CUDA
 
+// CHECK:         "memref.global"() <{sym_name = "plait_tickets", type = memref<1xi32>, initial_value = dense<0> : tensor<1xi32>
 // CHECK:         "gpu.module"() <{sym_name = "kernels"}>
 // CHECK:         "memref.global"() <{sym_name = "rows_shared0", type = memref<256xf32, 3 : i64>
 // CHECK:         "gpu.func"()
@@ -12,8 +13,14 @@
 // CHECK:           "gpu.return"
 // CHECK:         sym_name = "rows", gpu.kernel, plait.grid = array<i64: 8, 1, 1>, plait.block = array<i64: 256, 1, 1>
 // CHECK:         sym_name = "masked", gpu.kernel, plait.grid = array<i64: 1, 1, 1>, plait.block = array<i64: 256, 1, 1>
+// CHECK:           llvm.call_intrinsic "llvm.nvvm.membar.gl"
+// CHECK:         sym_name = "total", gpu.kernel, plait.grid = array<i64: 4, 1, 1>, plait.block = array<i64: 256, 1, 1>
 // CHECK-LABEL: func.func @main(
 // CHECK:         "gpu.launch_func"({{.*}}) <{kernel = @kernels::@rows
+// CHECK:         %[[PARTIAL:.*]] = memref.alloc() : memref<4xf32>
+// CHECK:         %[[ALL:.*]] = memref.get_global @plait_tickets : memref<1xi32>
+// CHECK:         %[[TICKETS:.*]] = memref.reinterpret_cast %[[ALL]]
+// CHECK:         "gpu.launch_func"({{.*}}%[[PARTIAL]], %[[TICKETS]]) <{kernel = @kernels::@total
 
 // CUDA-LABEL: // rows
 // CUDA-NEXT:  //   space: i = 8
@@ -44,13 +51,25 @@ nest.kernel @masked(%x: memref<8xf32>, %y: memref<10xf32>) axes [%i = 10] {
   nest.store %v, %y[(d0) -> (d0)](%i) : memref<10xf32>
 }
 
-// A reduction with a grid piece: partial results, then their combination.
-// CUDA-LABEL: // total_part0
-// CUDA-NEXT:  //   space: i_piece = 4
+// A reduction with a grid piece: partial results, then their combination by the last block.
+// CUDA-LABEL: // total
+// CUDA-NEXT:  //   space:
+// CUDA:       //   launch: 4 blocks of 256 threads
+// CUDA:       total(const float* __restrict__ x,
+// CUDA-NEXT:      float* __restrict__ y,
+// CUDA-NEXT:      float* __restrict__ partial,
+// CUDA-NEXT:      int* __restrict__ tickets)
 // CUDA:         for (int [[AT:.*]] = thread; [[AT]] < 1024; [[AT]] += 256) {
 // CUDA-NEXT:      {{.*}} = x[(block * 1024) + [[AT]]];
-// CUDA-LABEL: // total
-// CUDA:         //   launch: 1 blocks of 32 threads
+// CUDA:           partial[block] =
+// CUDA:           __threadfence();
+// CUDA-NEXT:      int [[TICKET:.*]] = atomicAdd(&tickets[0], 1);
+// CUDA-NEXT:      __threadfence();
+// CUDA:         == 3) {
+// CUDA-NEXT:      if (thread == 0) {
+// CUDA-NEXT:        atomicExch(&tickets[0], 0);
+// CUDA:           = partial[
+// CUDA:           y[0] =
 nest.kernel @total(%x: memref<16x256xf32>, %y: memref<f32>) axes [] attributes {schedule = #nest.schedule<"cuda:sm_80", block, [i = 4 : grid, i = 4 : serial]>} {
   %s = nest.reduce [sum] over [%i = 16, %j = 256] {
     %v = nest.load %x[(d0, d1) -> (d0, d1)](%i, %j) : memref<16x256xf32>
@@ -59,8 +78,10 @@ nest.kernel @total(%x: memref<16x256xf32>, %y: memref<f32>) axes [] attributes {
   nest.store %s, %y[() -> ()]() : memref<f32>
 }
 
-func.func @main(%x: memref<8x512xf32>) -> memref<8xf32> {
+func.func @main(%x: memref<8x512xf32>, %z: memref<16x256xf32>) -> (memref<8xf32>, memref<f32>) {
   %y = memref.alloc() : memref<8xf32>
   nest.launch @rows(%x, %y) : memref<8x512xf32>, memref<8xf32>
-  return %y : memref<8xf32>
+  %t = memref.alloc() : memref<f32>
+  nest.launch @total(%z, %t) : memref<16x256xf32>, memref<f32>
+  return %y, %t : memref<8xf32>, memref<f32>
 }

@@ -41,6 +41,16 @@ def test_text_at_every_level(level: str, word: str) -> None:
     assert plan.asm[level] == plan.asm[level]
 
 
+def test_a_kernel_is_one_launch() -> None:
+    """Large reductions of few results too, though many blocks share each."""
+    x = plait.empty(64, 4096)
+    plan = plait.schedule(x.sum(), (x * x).max(1), x.exp().mean())
+    text = plan.asm["cuda"]
+    assert text.count("__global__") == len(plan.kernels)
+    assert "atomicAdd" in text
+    assert plan.asm["gpu"].count('"gpu.launch_func"') == len(plan.kernels)
+
+
 def test_unknown_level() -> None:
     with pytest.raises(plait.PlaitError, match="unknown level 'ptx'"):
         plait.schedule(plait.empty(2).exp()).asm["ptx"]

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.exceptions import DiagnosticException
 
+from plait.dialects.gpu_shuffle import ShuffleMode, ShuffleOp
 from plait.lowering.cuda_expressions import FUNCTION_NAMES, Expressions, bare
 from plait.lowering.cuda_ranges import Ranges
 from plait.lowering.cuda_types import RESERVED, c_type, literal
@@ -151,6 +152,8 @@ class FunctionPrinter:
                 self.say(f"{target} = {bare(self.text[op.value])};")
             case memref.AtomicRMWOp():
                 self.atomic(op)
+            case ShuffleOp():
+                self.shuffle(op)
             case llvm.CallIntrinsicOp() if op.intrin.data in _INTRINSICS:
                 self.say(_INTRINSICS[op.intrin.data])
             case scf.ForOp():
@@ -172,6 +175,13 @@ class FunctionPrinter:
             self.named(op.result, call)
         else:
             self.say(f"{call};")
+
+    def shuffle(self, op: ShuffleOp) -> None:
+        """A value from another lane of a warp, all of which take part."""
+        mode = op.mode.data
+        suffix = "" if mode == ShuffleMode.IDX else f"_{mode.value}"
+        value, offset = bare(self.text[op.value]), bare(self.text[op.offset])
+        self.named(op.shuffled, f"__shfl{suffix}_sync(0xffffffffu, {value}, {offset})")
 
     def named(self, value: SSAValue, text: str, hint: str | None = None) -> None:
         """A variable with a value."""

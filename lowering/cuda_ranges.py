@@ -10,6 +10,7 @@ from xdsl.dialects import arith, gpu, memref, scf
 from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, MemRefType
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from plait.dialects.gpu_shuffle import ShuffleOp
 from plait.lowering.cuda_types import width
 
 Range = tuple[int, int]
@@ -80,7 +81,7 @@ class Ranges:
                 return self.threads
             case memref.LoadOp() if isinstance(op.results[0].type, IndexType):
                 return (0, 0)  # from shared memory, where it was checked
-            case arith.IndexCastOp() | arith.ExtSIOp():
+            case arith.IndexCastOp() | arith.ExtSIOp() | ShuffleOp():
                 return operands[0]
             case arith.SelectOp():
                 return (min(a for a, _ in operands[1:]), max(b for _, b in operands[1:]))

@@ -18,6 +18,8 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.utils.hints import isa
 
+from plait.dialects.gpu_shuffle import ShuffleMode
+from plait.lowering.nest_to_gpu_shuffle import WARP, shuffle
 from plait.lowering.nest_to_loops_affine import Axis
 from plait.lowering.nest_to_loops_combine import combine
 from plait.lowering.nest_to_loops_emit import Emitter
@@ -41,6 +43,12 @@ def shape_of(buffer: SSAValue) -> tuple[int, ...]:
     return type.get_shape()
 
 
+def is_small(loop: Loop) -> bool:
+    """Whether every warp had better do a reduction by itself: no more than an element a lane."""
+    total = prod(axis.extent for axis in loop.axes)
+    return total <= WARP and not any(isinstance(node, Store) for node in walk([loop]))
+
+
 class GpuEmitter(Emitter):
     """Emits one kernel. ``threads`` are those of a block; with ``shared`` a block is one point of
     the parallel axes and its threads share the reductions of the kernel's own body."""
@@ -58,6 +66,11 @@ class GpuEmitter(Emitter):
         self.taken = 0
         self.rows: dict[str, MemRefType[Attribute]] = {}
         """The shared arrays that keep the rows of values."""
+        self.lane: SSAValue | None = None
+        """The lane of a thread in its warp."""
+        self.warp: SSAValue | None = None
+        self.busy: set[str] = set()
+        """Shared arrays that threads of the block may still be reading."""
         self.read: set[SSAValue] = set()
         """Buffers that threads of the block may still be reading."""
         self.written: set[SSAValue] = set()
@@ -93,11 +106,18 @@ class GpuEmitter(Emitter):
     def body(self, block_id: SSAValue, thread: SSAValue) -> None:
         """What a thread of a block does."""
         if self.shared:
+            self.lanes(thread)
             self.point(block_id)
             return
         start = self.add(arith.MuliOp(block_id, self.index(self.threads)))
         point = self.add(arith.AddiOp(start, thread))
         self.guarded(point, self.points, lambda: self.point(point))
+
+    def lanes(self, thread: SSAValue) -> None:
+        """Binds the place of a thread in its block."""
+        self.lane = self.add(arith.RemUIOp(thread, self.index(WARP)))
+        self.warp = self.add(arith.DivUIOp(thread, self.index(WARP)))
+        self.lane.name_hint, self.warp.name_hint = "lane", "warp"
 
     def point(self, point: SSAValue) -> None:
         """What is done at a point of the parallel axes."""
@@ -202,6 +222,7 @@ class GpuEmitter(Emitter):
         self.block.add_op(gpu.BarrierOp())
         self.read.clear()
         self.written.clear()
+        self.busy.clear()
 
     def first_thread(self, body: Callable[[], None]) -> None:
         """Emits ``body`` for one thread of the block."""
@@ -220,8 +241,14 @@ class GpuEmitter(Emitter):
             super().loop(node)
         elif node.mode != "reduce":
             self.in_order(node)
-        elif results := self.strided(node):
-            self.values.update(zip(node.results, self.shared_tree(node, results), strict=True))
+        elif is_small(node):
+            assert self.lane is not None
+            results = self.over_lanes(node, self.strided(node, self.lane, WARP))
+            self.values.update(zip(node.results, self.from_first(results), strict=True))
+        else:
+            assert self.thread is not None
+            results = self.shared_tree(node, self.strided(node, self.thread, self.threads))
+            self.values.update(zip(node.results, results, strict=True))
 
     def in_order(self, node: Loop) -> None:
         """A loop in order: one thread runs it and gives its results to all."""
@@ -238,15 +265,13 @@ class GpuEmitter(Emitter):
             self.values.update(zip(node.results, self.handed_out(arrays), strict=True))
 
     def handed_out(self, arrays: Sequence[SSAValue]) -> list[SSAValue]:
-        """The first element of each shared array, read by all threads between two barriers."""
+        """The first element of each shared array, read by all threads after a barrier."""
         self.barrier()
-        results = [self.add(memref.LoadOp.get(array, [self.index(0)])) for array in arrays]
-        self.barrier()
-        return results
+        self.busy.update(map(_name, arrays))
+        return [self.add(memref.LoadOp.get(array, [self.index(0)])) for array in arrays]
 
-    def strided(self, node: Loop) -> Sequence[SSAValue]:
+    def strided(self, node: Loop, start: SSAValue, threads: int) -> Sequence[SSAValue]:
         """A thread's share of a reduction: every ``threads``-th element."""
-        assert self.thread is not None
         types = [result.type for result in node.results]
         kinds = kinds_per_result(node.kinds)
         starts = [
@@ -262,42 +287,69 @@ class GpuEmitter(Emitter):
         self.block.add_op(scf.YieldOp(*results))
         self.scopes.pop()
         self.block = outer
-        loop = scf.ForOp(
-            self.thread, self.index(total), self.index(self.threads), starts, Region(block)
-        )
+        loop = scf.ForOp(start, self.index(total), self.index(threads), starts, Region(block))
         self.block.add_op(loop)
         return loop.results
 
-    def shared_tree(self, node: Loop, partials: Sequence[SSAValue]) -> list[SSAValue]:
-        """Combines the partial results of all threads, in a fixed order, and gives them to all."""
-        assert self.thread is not None
-        thread = self.thread
-        arrays = self.arrays([value.type for value in partials], self.threads)
-        for array, value in zip(arrays, partials, strict=True):
-            self.block.add_op(memref.StoreOp.get(value, array, [thread]))
-        half = self.threads // 2
-        while half:
-            self.block.add_op(gpu.BarrierOp())
-            self.guarded(thread, half, lambda half=half: self.halve(node, arrays, half))
-            half //= 2
-        return self.handed_out(arrays)
+    def shared_tree(self, node: Loop, partials: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        """Combines the partial results of all threads, in a fixed order, and gives them to all:
+        within warps by shuffles, then those of the warps through shared memory."""
+        values = self.over_lanes(node, partials)
+        if self.threads == WARP or not values:
+            return self.from_first(values)
+        arrays = self.arrays([value.type for value in values], self.threads // WARP)
+        assert self.lane is not None
+        first = self.add(arith.CmpiOp(self.lane, self.index(0), "eq"))
+        self.under(first, lambda: self.keep(values, arrays))
+        return self.over_warps(node, arrays)
 
-    def halve(self, node: Loop, arrays: Sequence[SSAValue], half: int) -> None:
-        """Combines the upper half of the partial results into the lower half."""
-        assert self.thread is not None
-        other = self.add(arith.AddiOp(self.thread, self.index(half)))
-        mine = [self.add(memref.LoadOp.get(array, [self.thread])) for array in arrays]
-        theirs = [self.add(memref.LoadOp.get(array, [other])) for array in arrays]
-        position = 0
-        for kind in node.kinds:
-            part = slice(position, position + (2 if "arg" in kind else 1))
-            results = combine(self.add, kind, mine[part], theirs[part])
-            for array, value in zip(arrays[part], results, strict=True):
-                self.block.add_op(memref.StoreOp.get(value, array, [self.thread]))
-            position = part.stop
+    def over_lanes(self, node: Loop, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        """Combines the partial results of a warp in its first lane."""
+        distance = WARP // 2
+        while distance:
+            others = [self.shuffle(value, ShuffleMode.DOWN, distance) for value in values]
+            values = self.combined(node.kinds, values, others)
+            distance //= 2
+        return values
+
+    def from_first(self, values: Sequence[SSAValue]) -> list[SSAValue]:
+        """The values of the first lane, in every lane."""
+        return [self.shuffle(value, ShuffleMode.IDX, 0) for value in values]
+
+    def keep(self, values: Sequence[SSAValue], arrays: Sequence[SSAValue]) -> None:
+        """Stores the results of a warp."""
+        assert self.warp is not None
+        for array, value in zip(arrays, values, strict=True):
+            self.block.add_op(memref.StoreOp.get(value, array, [self.warp]))
+
+    def over_warps(self, node: Loop, arrays: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        """Combines the results of the warps, in order, in every thread."""
+
+        def body(warp: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            others = [self.add(memref.LoadOp.get(array, [warp])) for array in arrays]
+            return self.combined(node.kinds, carried, others)
+
+        warps = self.index(self.threads // WARP)
+        return self.nested(self.index(1), warps, self.handed_out(arrays), body)
+
+    def combined(
+        self, kinds: Sequence[str], mine: Sequence[SSAValue], theirs: Sequence[SSAValue]
+    ) -> list[SSAValue]:
+        """The combination of two results of each kind."""
+        found: list[SSAValue] = []
+        for kind in kinds:
+            part = slice(len(found), len(found) + (2 if "arg" in kind else 1))
+            found += combine(self.add, kind, mine[part], theirs[part])
+        return found
+
+    def shuffle(self, value: SSAValue, mode: ShuffleMode, offset: int) -> SSAValue:
+        """A value of another lane of the warp."""
+        wide = self.start("argindex", _INDEX) >= 2**31
+        return shuffle(self.add, self.constant, value, mode, offset, wide)
 
     def arrays(self, elements: Sequence[Attribute], size: int) -> list[SSAValue]:
-        """A shared array per element type; arrays are used again by the next reduction."""
+        """A shared array per element type, ready to be written: the next reduction uses them
+        again."""
         used: dict[Attribute, int] = {}
         found: list[SSAValue] = []
         for element in elements:
@@ -308,4 +360,12 @@ class GpuEmitter(Emitter):
                 names.append(f"{self.tree.name}_shared{self.taken}")
                 self.taken += 1
             found.append(self.add(memref.GetGlobalOp(names[number], type)))
+        if not self.busy.isdisjoint(map(_name, found)):
+            self.barrier()
         return found
+
+
+def _name(array: SSAValue) -> str:
+    """The name of a shared array."""
+    assert isinstance(array.owner, memref.GetGlobalOp)
+    return array.owner.name_.string_value()

@@ -36,6 +36,7 @@ class TicketEmitter(GpuEmitter):
         return self.points * self.cut.piece.extent
 
     def body(self, block_id: SSAValue, thread: SSAValue) -> None:
+        self.lanes(thread)
         outer = Axis("point", self.points)
         self.place([outer, self.cut.piece] if self.points > 1 else [self.cut.piece], block_id)
         point = self.axes.get(outer, self.index(0))

@@ -81,3 +81,17 @@ def with_specials(*shape: int) -> Array:
         if flat.size > 7 * number + 3:
             flat[7 * number + 3] = special
     return values
+
+
+def extremes(type: str, rows: int, columns: int) -> str:
+    """A kernel of `%x` that finds the largest and the first smallest element of each row."""
+    return f"""axes [%i = {rows}] SCHEDULE {{
+      %m, %n, %p = nest.reduce [max, argmin] over [%j = {columns}] {{
+        %v = nest.load %x[(d0, d1) -> (d0, d1)](%i, %j) : <x>
+        nest.yield %v, %v, %j : {type}, {type}, index
+      }} : {type}, {type}, index
+      %k = arith.index_cast %p : index to i64
+      nest.store %m, %o[(d0) -> (d0)](%i) : <o>
+      nest.store %n, %q[(d0) -> (d0)](%i) : <q>
+      nest.store %k, %r[(d0) -> (d0)](%i) : <r>
+    }}"""

@@ -9,7 +9,7 @@ import shutil
 
 import numpy as np
 import pytest
-from gpu_kernels import RNG, check, memref, normal, parse, program, with_specials
+from gpu_kernels import RNG, check, extremes, memref, normal, parse, program, with_specials
 from xdsl.dialects import gpu
 from xdsl.dialects.builtin import SymbolRefAttr
 from xdsl.utils.exceptions import DiagnosticException
@@ -42,6 +42,17 @@ def test_rows_of_several_kinds(shape: tuple[int, int], reduction: str) -> None:
     type = memref((rows,), "f32")
     x = normal(rows, columns)
     check(kernel, reduction, {"x": ("f32", x)}, {"o": type, "p": type, "q": type})
+
+
+@simulated
+@scheduled
+@pytest.mark.parametrize("columns", [30, 32, 33, 1000])
+@pytest.mark.parametrize("type", ["f64", "i8", "i32", "i64"])
+def test_values_of_every_type_move_between_lanes(type: str, columns: int, reduction: str) -> None:
+    dtype = np.dtype(np.float64 if type == "f64" else f"int{type[1:]}")
+    x = (normal(3, columns) * 40).astype(dtype)
+    outputs = {"o": f"memref<3x{type}>", "q": f"memref<3x{type}>", "r": "memref<3xi64>"}
+    check(extremes(type, 3, columns), reduction, {"x": (type, x)}, outputs)
 
 
 @simulated

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from gpu_kernels import parse, program
+from gpu_kernels import extremes, parse, program
 from test_convert_nest_to_gpu import CUT
 from xdsl.dialects.builtin import (
     BFloat16Type,
@@ -156,8 +156,25 @@ REDUCTIONS = ["serial, []", "block, []", "block, [j = 6 : grid, j = 5 : serial]"
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc")
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 def test_nvcc_has_nothing_to_say(reduction: str, tmp_path: Path) -> None:
+    nvcc_accepts(print_module(level_4(reduction)), tmp_path)
+
+
+@pytest.mark.nvcc
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc")
+@pytest.mark.parametrize("type", ["f64", "i8", "i64"])
+def test_nvcc_moves_values_of_every_type(type: str, tmp_path: Path) -> None:
+    schedule = 'attributes {schedule = #nest.schedule<"cuda:sm_80", block, []>}'
+    kernel = extremes(type, 3, 1000).replace("SCHEDULE", schedule)
+    outputs = {"o": f"memref<3x{type}>", "q": f"memref<3x{type}>", "r": "memref<3xi64>"}
+    text = cuda(kernel, {"x": f"memref<3x1000x{type}>"}, outputs)
+    assert "__shfl_down_sync(" in text
+    nvcc_accepts(text, tmp_path)
+
+
+def nvcc_accepts(text: str, tmp_path: Path) -> None:
+    """For every architecture, without a warning."""
     file = tmp_path / "kernels.cu"
-    file.write_text(print_module(level_4(reduction)))
+    file.write_text(text)
     command = ["nvcc", "-fatbin", "-Werror", "all-warnings", str(file)]
     for arch in (75, 80, 90, 100):
         command += ["-gencode", f"arch=compute_{arch},code=sm_{arch}"]

@@ -3,13 +3,14 @@
 
 // CHECK:         "memref.global"() <{sym_name = "plait_tickets", type = memref<1xi32>, initial_value = dense<0> : tensor<1xi32>
 // CHECK:         "gpu.module"() <{sym_name = "kernels"}>
-// CHECK:         "memref.global"() <{sym_name = "rows_shared0", type = memref<256xf32, 3 : i64>
+// CHECK:         "memref.global"() <{sym_name = "rows_shared0", type = memref<8xf32, 3 : i64>
 // CHECK:         "gpu.func"()
 // CHECK:           "gpu.block_id"
 // CHECK:           "gpu.thread_id"
 // CHECK:           scf.for %{{.*}} = %{{.*}} to %{{.*}} step %{{.*}} iter_args(
-// CHECK:           "gpu.barrier"
+// CHECK:           "gpu.shuffle"({{.*}}) <{mode = #gpu<shuffle_mode down>}>
 // CHECK:           scf.if
+// CHECK:           "gpu.barrier"
 // CHECK:           "gpu.return"
 // CHECK:         sym_name = "rows", gpu.kernel, plait.grid = array<i64: 8, 1, 1>, plait.block = array<i64: 256, 1, 1>
 // CHECK:         sym_name = "masked", gpu.kernel, plait.grid = array<i64: 1, 1, 1>, plait.block = array<i64: 256, 1, 1>
@@ -31,7 +32,10 @@
 // CUDA-NEXT:      float* __restrict__ y)
 // CUDA:         float acc = 0.0f;
 // CUDA-NEXT:    for (int {{.*}} = thread; {{.*}} < 512; {{.*}} += 256) {
-// CUDA:         __shared__ float rows_shared0[256];
+// CUDA:         __shfl_down_sync(0xffffffffu, acc, 16);
+// CUDA:         __shared__ float rows_shared0[8];
+// CUDA-NEXT:    if ((thread % 32) == 0) {
+// CUDA-NEXT:      rows_shared0[warp] =
 // CUDA:         __syncthreads();
 // CUDA:         if (thread == 0) {
 // CUDA-NEXT:      y[block] =
@@ -69,6 +73,7 @@ nest.kernel @masked(%x: memref<8xf32>, %y: memref<10xf32>) axes [%i = 10] {
 // CUDA-NEXT:      if (thread == 0) {
 // CUDA-NEXT:        atomicExch(&tickets[0], 0);
 // CUDA:           = partial[
+// CUDA:           __shfl_sync(0xffffffffu, {{.*}}, 0);
 // CUDA:           y[0] =
 nest.kernel @total(%x: memref<16x256xf32>, %y: memref<f32>) axes [] attributes {schedule = #nest.schedule<"cuda:sm_80", block, [i = 4 : grid, i = 4 : serial]>} {
   %s = nest.reduce [sum] over [%i = 16, %j = 256] {

@@ -59,7 +59,10 @@ class PlaitOptMain(xDSLOptMain):
         return [PLAIT_UNIVERSE, *type(self).loaded]
 
     def register_all_dialects(self) -> None:
+        from plait.dialects.gpu_shuffle import load_shuffle
+
         super().register_all_dialects()
+        load_shuffle(self.ctx)
         known = set(self.ctx.registered_dialect_names)
         for universe in self.universes():
             for name, factory in universe.all_dialects.items():

@@ -57,8 +57,11 @@ def unchanged(op: lazy.LazyOp) -> SSAValue | None:
             return op.on_true if op.on_true is op.on_false else None
         case lazy.NotOp() if isinstance(op.operand.owner, lazy.NotOp):
             return op.operand.owner.operand
-        case lazy.MulOp() | lazy.DivOp():
-            return op.lhs if splat_of(op.rhs) == 1 else None
+        case lazy.MulOp() | lazy.DivOp() if splat_of(op.rhs) == 1:
+            return op.lhs
+        case lazy.MulOp() if not is_float(element_type_of(op.lhs)):
+            zeros = (value for value in op.operands if splat_of(value) == 0)
+            return next(zeros, None)
         case lazy.SubOp():
             return op.lhs if _is_positive_zero(splat_of(op.rhs)) else None
         case lazy.AddOp() if not is_float(element_type_of(op.lhs)):
@@ -90,10 +93,11 @@ def constant_of(value: SSAValue) -> DenseIntOrFPElementsAttr | None:
     return None
 
 
-def folded_constant(op: lazy.LazyOp) -> DenseIntOrFPElementsAttr | None:
+def folded_constant(op: lazy.LazyOp, masks: bool = False) -> DenseIntOrFPElementsAttr | None:
     """The constant that an operation on small constants computes.
 
-    One number everywhere stays so: a mask made of padded ones, say, is left to be recognised.
+    One number everywhere stays so, unless ``masks``: a mask made of padded ones, say, is left to be
+    recognised.
     """
     if not op.operands or isinstance(op, lazy.MaterializeOp | lazy.RngBitsOp):
         return None
@@ -111,6 +115,6 @@ def folded_constant(op: lazy.LazyOp) -> DenseIntOrFPElementsAttr | None:
         return None
     listed = any(splat_of(operand) is None for operand in op.operands)
     values = result.reshape(-1).tolist()
-    if not listed and len(set(values)) > 1:
+    if not masks and not listed and len(set(values)) > 1:
         return None
     return cast(Any, DenseIntOrFPElementsAttr).from_list(op.results[0].type, values)

@@ -12,12 +12,14 @@ from xdsl.ir import Attribute, Operation, SSAValue, TypeAttribute
 from xdsl.passes import ModulePass
 
 from plait.dialects import lazy
+from plait.dialects.lazy_fold import folded_constant
 from plait.passes import remarks
 from plait.passes.analysis.blocks import only_block
 from plait.passes.simplify.builder import Builder, key_of
 from plait.passes.simplify.centred import vanish_centred_sum
 from plait.passes.simplify.counting import count_mask
 from plait.passes.simplify.identities import simplify_elementwise
+from plait.passes.simplify.narrowing import narrow
 from plait.passes.simplify.reduces import simplify_reduce
 from plait.passes.simplify.selecting import select_one
 from plait.passes.simplify.views import simplify_view
@@ -27,6 +29,7 @@ Rule = Callable[[Operation, Builder], SSAValue | None]
 RULES: tuple[tuple[str, Rule], ...] = (
     ("identity", simplify_elementwise),
     ("view", simplify_view),
+    ("narrow", narrow),
     ("centred-sum", vanish_centred_sum),
     ("reduce", simplify_reduce),
     ("mask-count", count_mask),
@@ -91,6 +94,34 @@ def simplify(function: FuncOp) -> None:
     for op in list(block.ops):
         if isinstance(op, lazy.LazyOp):
             _visit(op, build)
+    _erase_dead(function)
+    _settle_constants(function)
+
+
+def _settle_constants(function: FuncOp) -> None:
+    """Computes results that are made of small constants alone. Other masks are left to be computed
+    where they are needed: as a constant they would be read from memory."""
+    block = only_block(function)
+    varying = set[Operation]()
+    for op in block.ops:
+        owners = [value.owner for value in op.operands]
+        known = all(isinstance(owner, lazy.LazyOp) and owner not in varying for owner in owners)
+        if not known or isinstance(op, lazy.RngBitsOp):
+            varying.add(op)
+    pending = [value.owner for value in block.last_op.operands] if block.last_op else []
+    settled = set[Operation]()
+    while pending:
+        op = pending.pop()
+        if isinstance(op, lazy.LazyOp) and op not in varying and op not in settled:
+            settled.add(op)
+            pending.extend(operand.owner for operand in op.operands)
+    for op in list(block.ops):
+        constant = isinstance(op, lazy.LazyOp) and op in settled
+        value = folded_constant(op, masks=True) if constant else None
+        if value is not None:
+            made = lazy.ConstantOp(value)
+            block.insert_op_before(made, op)
+            op.results[0].replace_all_uses_with(made.result)
     _erase_dead(function)
 
 

@@ -129,3 +129,46 @@ func.func @one_hot(%x: tensor<9xf32>, %i: tensor<5xi32>) -> tensor<5xf32> {
   %8 = lazy.reduce sum %7 axes = [1] : tensor<5x9xf32> -> tensor<5xf32>
   func.return %8 : tensor<5xf32>
 }
+
+// -----
+
+// What a slice leaves out is not computed: it moves through elementwise operations and reduces.
+
+// CHECK-LABEL: func.func @narrowed(
+// CHECK-NEXT:    %[[X:.*]] = lazy.slice %x starts = [0, 0] stops = [4, 8] steps = [1, 1]
+// CHECK-NEXT:    %[[S:.*]] = lazy.reduce sum %[[X]] axes = [1] : tensor<4x8xf32> -> tensor<4xf32>
+// CHECK-NEXT:    %[[Y:.*]] = lazy.slice %y starts = [0] stops = [4] steps = [1]
+// CHECK-NEXT:    %[[R:.*]] = lazy.add %[[S]], %[[Y]] : tensor<4xf32>
+// CHECK-NEXT:    func.return %[[R]]
+func.func @narrowed(%x: tensor<16x8xf32>, %y: tensor<16xf32>) -> tensor<4xf32> {
+  %0 = lazy.reduce sum %x axes = [1] : tensor<16x8xf32> -> tensor<16xf32>
+  %1 = lazy.add %0, %y : tensor<16xf32>
+  %2 = lazy.slice %1 starts = [0] stops = [4] steps = [1] : tensor<16xf32> -> tensor<4xf32>
+  func.return %2 : tensor<4xf32>
+}
+
+// -----
+
+// A value that is read whole as well is computed whole.
+
+// CHECK-LABEL: func.func @read_whole(
+// CHECK:         %[[E:.*]] = lazy.exp %x : tensor<16xf32>
+// CHECK:         lazy.slice %[[E]]
+func.func @read_whole(%x: tensor<16xf32>) -> (tensor<16xf32>, tensor<4xf32>) {
+  %0 = lazy.exp %x : tensor<16xf32>
+  %1 = lazy.slice %0 starts = [0] stops = [4] steps = [1] : tensor<16xf32> -> tensor<4xf32>
+  func.return %0, %1 : tensor<16xf32>, tensor<4xf32>
+}
+
+// -----
+
+// A slice of nothing but padding is a constant.
+
+// CHECK-LABEL: func.func @all_padding(
+// CHECK-NEXT:    %[[C:.*]] = lazy.constant dense<2.000000e+00> : tensor<3xf32>
+// CHECK-NEXT:    func.return %[[C]]
+func.func @all_padding(%x: tensor<4xf32>) -> tensor<3xf32> {
+  %0 = lazy.pad %x low = [0] high = [4] interior = [0] value = 2.0 : f32 : tensor<4xf32> -> tensor<8xf32>
+  %1 = lazy.slice %0 starts = [5] stops = [8] steps = [1] : tensor<8xf32> -> tensor<3xf32>
+  func.return %1 : tensor<3xf32>
+}

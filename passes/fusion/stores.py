@@ -166,10 +166,10 @@ def _store_materialized(program: Program, stores: Stores) -> None:
         if not isinstance(op, lazy.MaterializeOp) or program.roles[node] is not Role.VIEW:
             continue
         chain = _chain(program, program.sources[node][0])
-        base = chain[-1]
         for start in range(len(chain) - 1, -1, -1):
             view = _strided_from(program, chain, start)
             whole = view is not None and program.sizes[chain[start]] == program.sizes[node]
-            if view is not None and view.is_range and (whole or _in_memory(program, stores, base)):
+            held = _in_memory(program, stores, chain[start])
+            if view is not None and view.is_range and (whole or held):
                 _keep(program, stores, chain[start], Why.MATERIALIZE)
                 break

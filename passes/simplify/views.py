@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 
 from xdsl.ir import Operation, SSAValue
@@ -23,6 +23,8 @@ class MaskedView:
     point: Point
     conditions: list[Condition] = field(default_factory=list[Condition])
     padding: float | int | None = None
+    nowhere: bool = False
+    """Whether the conditions hold at no point."""
 
 
 def masked_view(value: SSAValue, space: Space) -> MaskedView | None:
@@ -37,6 +39,10 @@ def masked_view(value: SSAValue, space: Space) -> MaskedView | None:
         if not isinstance(op, lazy.MovementOp):
             return view
         found = sources(op, view.point, space)
+        if not found and isinstance(op, lazy.PadOp):
+            padding = op.value.value.data
+            same = view.padding in (None, padding)
+            return replace(view, padding=padding, nowhere=True) if same else None
         if len(found) != 1:
             return None
         (source,) = found
@@ -68,6 +74,8 @@ def simplify_view(op: Operation, build: Builder) -> SSAValue | None:
     view = masked_view(result, space)
     if view is None:
         return None
+    if view.nowhere and view.padding is not None:
+        return build.splat(view.padding, result.type)
     value = splat_value(view.value)
     if value is not None and (not view.conditions or view.padding == value):
         return build.splat(value, result.type)
@@ -91,6 +99,8 @@ def _may_simplify(op: lazy.MovementOp) -> bool:
         value = inner.operands[0]
     if isinstance(inner, lazy.ConstantOp):
         return pads
+    if pads and isinstance(op, lazy.SliceOp):
+        return True
     if prod(lazy.shape_of(value)) != size:
         return False
     if length == 1:

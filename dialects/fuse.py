@@ -8,9 +8,10 @@ sub-DAG: a group that some path leaves and re-enters cannot be placed in any ord
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Self
+from math import prod
+from typing import Any, ClassVar, Self, cast
 
-from xdsl.dialects.builtin import StringAttr, TensorType
+from xdsl.dialects.builtin import DenseArrayBase, StringAttr, TensorType, i64
 from xdsl.dialects.utils import AbstractYieldOperation
 from xdsl.ir import Attribute, Block, Dialect, Operation, Region, SSAValue
 from xdsl.irdl import (
@@ -114,7 +115,8 @@ class GroupOp(IRDLOperation):
     }
     ```
     Every operand is a buffer: an argument of the function, a result of another group, or a
-    constant.
+    constant. The attribute ``fuse.updates`` says for each result over which input it is written
+    (-1 for none): elements that are the input's already are then neither read nor written.
     """
 
     name = "fuse.group"
@@ -183,8 +185,45 @@ class GroupOp(IRDLOperation):
                     f"expected {want}, found {have}"
                 )
         self._verify_body()
+        self._verify_updates()
         if self._is_first_group():
             _verify_order(self.parent_block())
+
+    @property
+    def updates(self) -> dict[int, int]:
+        """The outputs that are written over an input, with the number of the input."""
+        numbers = self.attributes.get("fuse.updates")
+        if not isinstance(numbers, DenseArrayBase):
+            return {}
+        listed = enumerate(cast(Any, numbers).get_values())
+        return {output: int(number) for output, number in listed if number >= 0}
+
+    def set_updates(self, updates: Mapping[int, int]) -> None:
+        """States which outputs are written over which inputs."""
+        numbers = [updates.get(number, -1) for number in range(len(self.outputs))]
+        self.attributes["fuse.updates"] = DenseArrayBase.from_list(i64, numbers)
+
+    def _verify_updates(self) -> None:
+        numbers = self.attributes.get("fuse.updates")
+        if numbers is not None and not (
+            isinstance(numbers, DenseArrayBase) and len(numbers) == len(self.outputs)
+        ):
+            raise VerifyException(
+                f"fuse.updates must have a number per result: expected {len(self.outputs)}"
+            )
+        for output, number in self.updates.items():
+            types = [cast(AnyTensor, self.outputs[output].type)]
+            types += [cast(AnyTensor, x.type) for x in self.inputs[number : number + 1]]
+            shapes = {prod(type.get_shape()) for type in types}
+            if (
+                len(types) != 2
+                or len(shapes) != 1
+                or types[0].element_type != types[1].element_type
+            ):
+                raise VerifyException(
+                    f"result {output} cannot be written over input {number}: expected an input of "
+                    "as many elements of the same type"
+                )
 
     def _is_first_group(self) -> bool:
         previous = self.prev_op

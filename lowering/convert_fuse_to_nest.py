@@ -195,19 +195,33 @@ class _Function:
         dense = [
             op for op in group.body_ops() if isinstance(op, lazy.ConstantOp) and not _is_splat(op)
         ]
-        results = [memref.AllocOp.get(_element(v), shape=_shape(v)) for v in group.outputs]
-        self.block.add_ops(results)
-        for value, alloc in zip(group.outputs, results, strict=True):
+        updates = group.updates
+        results: list[SSAValue] = []
+        for number, value in enumerate(group.outputs):
+            if number in updates:
+                self.update(value, group.inputs[updates[number]], results)
+                continue
+            alloc = memref.AllocOp.get(_element(value), shape=_shape(value))
+            self.block.add_op(alloc)
             alloc.memref.name_hint = value.name_hint
             self.buffers[value] = alloc.memref
+            results.append(alloc.memref)
         if all(0 in lazy.shape_of(value) for value in group.outputs):
             return
         name = self.unique(group.label.data if group.label is not None else "kernel")
         kernel, _ = kernel_of(group, name, [op.result for op in dense])
         self.before.append(kernel)
-        reads = [self.buffer(value) for value in group.inputs]
+        over = set(updates.values())
+        reads = [self.buffer(v) for number, v in enumerate(group.inputs) if number not in over]
         reads += [self.constant(op, self.block) for op in dense]
-        self.block.add_op(nest.LaunchOp(name, [*reads, *(alloc.memref for alloc in results)]))
+        self.block.add_op(nest.LaunchOp(name, [*reads, *results]))
+
+    def update(self, value: SSAValue, over: SSAValue, results: list[SSAValue]) -> None:
+        """A result that is written over a buffer is that buffer, maybe under another shape."""
+        results.append(self.buffer(over))
+        if _shape(value) == _shape(over):
+            self.buffers[value] = self.buffer(over)
+        self.strided[value] = (over, views.Strided.whole(_shape(value)))
 
     # Views of buffers that the function returns
 

@@ -172,13 +172,16 @@ def convert_launches(function: func.FuncOp, kernels: dict[str, Converted], ticke
     """Launches in a host function become launches over a grid; empty grids are left out."""
     constants: dict[int, arith.ConstantOp] = {}
     launches = [op for op in function.walk() if isinstance(op, nest.LaunchOp)]
-    first = function.body.block.first_op if launches else None
 
     def constant(value: int) -> SSAValue:
         if value not in constants:
             constants[value] = arith.ConstantOp(IntegerAttr(value, IndexType()))
+            first = function.body.block.first_op
             assert first is not None
-            function.body.block.insert_op_before(constants[value], first)
+            if len(constants) > 1:
+                function.body.block.insert_op_after(constants[value], [*constants.values()][-2])
+            else:
+                function.body.block.insert_op_before(constants[value], first)
         return constants[value].result
 
     for launch in launches:

@@ -125,13 +125,16 @@ def _convert_launches(function: func.FuncOp, converted: dict[str, Converted]) ->
     """Launches in a host function become calls over all units."""
     constants: dict[int, Operation] = {}
     launches = [op for op in function.walk() if isinstance(op, nest.LaunchOp)]
-    first = function.body.block.first_op if launches else None
 
     def constant(value: int) -> Operation:
         if value not in constants:
             constants[value] = arith.ConstantOp(IntegerAttr(value, IndexType()))
+            first = function.body.block.first_op
             assert first is not None
-            function.body.block.insert_op_before(constants[value], first)
+            if len(constants) > 1:
+                function.body.block.insert_op_after(constants[value], [*constants.values()][-2])
+            else:
+                function.body.block.insert_op_before(constants[value], first)
         return constants[value]
 
     for launch in launches:

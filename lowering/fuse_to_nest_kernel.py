@@ -36,16 +36,21 @@ def kernel_of(
 
     The kernel's buffers are what it reads, then what it writes, which are the group's results.
     """
-    inputs = [*group.block.args, *constants]
+    updates = {out: group.block.args[number] for out, number in group.updates.items()}
+    inputs = [*(x for x in group.block.args if x not in updates.values()), *constants]
     yielded = list(group.yield_op.arguments)
     outputs = [value for value in yielded if 0 not in lazy.shape_of(value)]
-    block = Block(arg_types=[buffer_type(value) for value in (*inputs, *yielded)])
+    homes = [updates.get(number, value) for number, value in enumerate(yielded)]
+    block = Block(arg_types=[buffer_type(value) for value in (*inputs, *homes)])
     for argument, value in zip(block.args, inputs, strict=False):
         argument.name_hint = value.name_hint
     reads = dict(zip(inputs, block.args, strict=False))
     writes = dict(zip(range(len(yielded)), block.args[len(inputs) :], strict=True))
+    reads.update((argument, writes[number]) for number, argument in updates.items())
     targets = [
-        Output.of(value, writes[number]) for number, value in enumerate(yielded) if value in outputs
+        Output.of(value, writes[number], updates.get(number))
+        for number, value in enumerate(yielded)
+        if value in outputs
     ]
     builder = _Builder(group, block, reads, targets)
     builder.build()

@@ -13,6 +13,7 @@ from plait.dialects import fuse, lazy
 from plait.lowering.fuse_to_nest_pull import Puller, Request
 from plait.passes.analysis.affine import ZERO, Space, add, scale
 from plait.passes.analysis.index_maps import Condition, Point, reshape
+from plait.passes.analysis.updates import pieces_of
 
 
 @dataclass(frozen=True)
@@ -24,16 +25,18 @@ class Output:
     core: SSAValue
     views: tuple[Operation, ...] = ()
     """From the core outwards; each is one-to-one and onto."""
+    over: SSAValue | None = None
+    """The input whose buffer it is written over."""
 
     @staticmethod
-    def of(value: SSAValue, buffer: SSAValue) -> Output:
+    def of(value: SSAValue, buffer: SSAValue, over: SSAValue | None = None) -> Output:
         core = value
         views: list[Operation] = []
         while isinstance(core.owner, lazy.PermuteOp | lazy.ReshapeOp | lazy.FlipOp | fuse.KeepOp):
             if not isinstance(core.owner, fuse.KeepOp):
                 views.append(core.owner)
             core = core.owner.operand
-        return Output(value, buffer, core, tuple(reversed(views)))
+        return Output(value, buffer, core, tuple(reversed(views)), over)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -46,6 +49,14 @@ class Output:
 
     def stored_at(self, point: Point, space: Space) -> Point:
         """Where in the buffer the core's element at ``point`` goes."""
+        point, shape = self.result_point(point, space), lazy.shape_of(self.value)
+        if self.over is not None:
+            point = reshape(point, shape, lazy.shape_of(self.over), space)
+            shape = lazy.shape_of(self.over)
+        return point or (ZERO,) * len(shape)
+
+    def result_point(self, point: Point, space: Space) -> Point:
+        """The result's element that the core's element at ``point`` is."""
         for view in self.views:
             shape = lazy.shape_of(view.operands[0])
             match view:
@@ -60,12 +71,33 @@ class Output:
                     )
                 case _:
                     point = reshape(point, shape, lazy.shape_of(view.results[0]), space)
-        return point or (ZERO,) * len(lazy.shape_of(self.value))
+        return point
 
     def store(self, puller: Puller, request: Request, conditions: Sequence[Condition] = ()) -> None:
         """Computes an element of the core and stores it in the innermost body, where the
         conditions hold."""
-        value = puller.element(request)
-        stored = puller.scalars.stored(value, lazy.element_type_of(self.core))
         target = self.stored_at(request.point, puller.space)
-        puller.scopes.store(stored, self.buffer, target, conditions)
+        for part, held in self.parts(puller, request, conditions):
+            value = puller.element(part)
+            stored = puller.scalars.stored(value, lazy.element_type_of(self.core))
+            puller.scopes.store(stored, self.buffer, target, held)
+
+    def parts(
+        self, puller: Puller, request: Request, conditions: Sequence[Condition]
+    ) -> list[tuple[Request, Sequence[Condition]]]:
+        """What is stored at a point, and where: all of it, or the pieces that change in place."""
+        pieces = None if self.over is None else pieces_of(self.value, self.over)
+        if pieces is None or not any(piece.kept for piece in pieces):
+            return [(request, conditions)]
+        point = self.result_point(request.point, puller.space)
+        at = dict(enumerate(point))
+        found: list[tuple[Request, Sequence[Condition]]] = []
+        for piece in pieces:
+            if not piece.kept:
+                held = [
+                    Condition(puller.space.rewrite(c.expr, at), c.equality)
+                    for c in piece.conditions
+                ]
+                place = tuple(puller.space.rewrite(expr, at) for expr in piece.point)
+                found.append((puller.request(piece.value, place, held), [*conditions, *held]))
+        return found

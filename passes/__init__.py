@@ -20,6 +20,7 @@ _PASSES = (
     "fuse-form-groups",
     "fuse-group-crossing-dag",
     "fuse-merge-reduces",
+    "fuse-plan-memory",
     "fuse-sweeps",
     "lazy-simplify",
     "nest-schedule",

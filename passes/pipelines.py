@@ -21,6 +21,7 @@ PIPELINES: dict[str, tuple[str, ...]] = {
         "fuse-elementwise-reduce",
         "fuse-contraction-chains",
         "fuse-check-bijective-loads",
+        "fuse-plan-memory",
     ),
 }
 """For each name, the passes in order:

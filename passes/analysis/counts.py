@@ -7,7 +7,7 @@ or write of a buffer at least a quarter the size of the program's largest.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -22,6 +22,7 @@ from plait.passes.analysis.access import AccessKind
 from plait.passes.analysis.reads import Sweep, sweeps_of_group
 from plait.passes.analysis.targets import DEFAULT, Target, get
 from plait.passes.analysis.traffic import Traffic, bytes_of, traffic_of_sweeps
+from plait.passes.analysis.updates import kept_elements
 from plait.passes.analysis.work import operations_of
 
 Report = dict[str, Any]
@@ -92,6 +93,8 @@ def kernel_of(group: GroupOp, default_name: str, target: Target) -> Kernel:
     """A group with its costs on a target."""
     sweeps = sweeps_of_group(group)
     traffic = traffic_of_sweeps(sweeps, group.outputs, target)
+    if group.updates:
+        traffic = replace(traffic, writes=tuple(written_bytes(group)))
     name = group.label.data if group.label is not None else default_name
     kind = kind_of(group, sweeps)
     type = lazy.element_type_of(group.outputs[0])
@@ -99,6 +102,16 @@ def kernel_of(group: GroupOp, default_name: str, target: Target) -> Kernel:
     time = target.time_us(traffic.bytes, work, type, kind == "contraction")
     space = max((sweep.space for sweep in sweeps), key=prod)
     return Kernel(group, name, kind, space, traffic, time)
+
+
+def written_bytes(group: GroupOp) -> list[int]:
+    """Bytes of every output that the kernel writes: all of it, or what it changes in place."""
+    found = [bytes_of(value) for value in group.outputs]
+    for output, number in group.updates.items():
+        value = group.yield_op.arguments[output]
+        kept = kept_elements(value, group.block.args[number])
+        found[output] -= kept * itemsize(lazy.element_type_of(value))
+    return found
 
 
 _NAMED: tuple[tuple[type[Operation], str], ...] = (

@@ -21,6 +21,7 @@ from plait.passes.analysis.access import Access, Free, canonical
 from plait.passes.analysis.affine import ZERO, Expr, Space, index
 from plait.passes.analysis.image import Extents
 from plait.passes.analysis.index_maps import Condition, Point, sources
+from plait.passes.analysis.updates import pieces_of
 
 MAX_STATES = 1 << 14
 """Elements of values that are followed in one sweep; beyond that, buffers count as read whole."""
@@ -60,7 +61,24 @@ def sweeps_of_group(group: GroupOp) -> list[Sweep]:
             for a in sweep.loads
             if isinstance(a.value, BlockArgument)
         ]
+    for output, number in group.updates.items():
+        _leave_out_kept(group, sweeps, output, number)
     return sweeps
+
+
+def _leave_out_kept(group: GroupOp, sweeps: list[Sweep], output: int, number: int) -> None:
+    """Elements that a result has in common with the input it is written over are not read."""
+    value = group.yield_op.arguments[output]
+    pieces = pieces_of(value, group.block.args[number]) or ()
+    kept = {(piece.point, piece.conditions) for piece in pieces if piece.kept}
+    for sweep in sweeps:
+        if sweep.value is value and sweep.closing is None:
+            sweep.loads = [
+                load
+                for load in sweep.loads
+                if load.value is not group.inputs[number]
+                or (load.point, tuple(load.conditions)) not in kept
+            ]
 
 
 def sweeps_of_operations(

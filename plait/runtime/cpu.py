@@ -183,7 +183,7 @@ class CompiledPlan:
             _strided(arrays[view.buffer], view, dtype)
             for view, dtype in zip(host.results, host.result_dtypes, strict=True)
         ]
-        return self._settle(results, given)
+        return self._settle(results, given, arrays)
 
     def _copy(self, time: int, arrays: dict[int, Array]) -> None:
         for source, target in self.host.copies.get(time, []):
@@ -193,7 +193,16 @@ class CompiledPlan:
                 _strided(arrays[source.buffer], source, into.dtype),
             )
 
-    def _settle(self, results: list[Array], given: list[Array]) -> list[Array]:
+    def _written_over(self, arrays: dict[int, Array], argument: int, target: Array) -> Array:
+        """An argument that kernels wrote over: the caller's array, or a copy of it inside."""
+        inside = arrays[self.host.arguments[argument]]
+        if inside is not target:
+            np.copyto(target, inside)
+        return target
+
+    def _settle(
+        self, results: list[Array], given: list[Array], arrays: dict[int, Array]
+    ) -> list[Array]:
         """Copies what is updated in place into the caller's arrays, after all reads."""
         shared = set(self.host.constants)
         if self.host.aliases:
@@ -204,6 +213,9 @@ class CompiledPlan:
                 results[index] = results[index].copy()
         for index, argument in self.host.aliases.items():
             target = given[argument]
+            if self.host.results[index].buffer == self.host.arguments[argument]:
+                results[index] = self._written_over(arrays, argument, target)
+                continue
             np.copyto(target, results[index].reshape(target.shape).view(target.dtype))
             results[index] = target
         return results

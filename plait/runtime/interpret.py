@@ -34,7 +34,7 @@ def run_module(
     types = [argument.type for argument in function.args]
     check_arguments(types, arrays, name, any_float=float64)
     values = [
-        numbers.taken(np.asarray(array), element_of(type))
+        numbers.taken(np.array(array), element_of(type))
         for array, type in zip(arrays, types, strict=True)
     ]
     interpreter = Interpreter(module)

@@ -18,12 +18,7 @@ BEHIND = {
     ("tinygrad large", "resnet50_sgd"),
     ("tinygrad targets", "test_become_existing_buf_complex#1"),
     ("tinygrad", "test_become_const_in_base#1"),
-    ("tinygrad", "test_chained_assign_kernel_count#1"),
     ("tinygrad", "test_div_collapse_buffer#1"),
-    ("tinygrad", "test_nonoverlapping_shrink_assignment#1"),
-    ("tinygrad", "test_setitem_into_empty#1"),
-    ("tinygrad", "test_setitem_into_tensor#1"),
-    ("tinygrad", "test_setitem_slice_tensor#1"),
 }
 """What the default plan is still behind on; `docs/fusion.md` says why."""
 

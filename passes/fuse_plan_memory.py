@@ -1,0 +1,111 @@
+"""The pass ``fuse-plan-memory``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
+from xdsl.passes import ModulePass
+
+from plait.dialects import lazy
+from plait.dialects.fuse import GroupOp
+from plait.passes import remarks
+from plait.passes.analysis.counts import base_of
+from plait.passes.analysis.updates import may_update
+from plait.passes.fusion.plan import functions_with_groups
+
+
+@dataclass(frozen=True)
+class FusePlanMemoryPass(ModulePass):
+    """Writes results that take over a donated argument into its buffer, without a copy.
+
+    The kernel that computes such a result must be the last to read the argument, and must not need
+    elsewhere what it overwrites. Elements that stay as they are, around an assigned slice, are then
+    neither read nor written.
+
+    Before:
+    ```mlir
+    func.func @main(%x: tensor<8xf32> {lazy.donated}, %y: tensor<2xf32>)
+        -> (tensor<8xf32> {lazy.aliases = 0 : i64}) {
+      %0 = fuse.group "copy_0" (%a = %x : tensor<8xf32>, %b = %y : tensor<2xf32>) -> tensor<8xf32> {
+        %1 = lazy.slice %a starts = [2] stops = [8] steps = [1] : tensor<8xf32> -> tensor<6xf32>
+        %2 = lazy.concat %b, %1 axis = 0 : tensor<2xf32>, tensor<6xf32> -> tensor<8xf32>
+        fuse.yield %2 : tensor<8xf32>
+      }
+      func.return %0 : tensor<8xf32>
+    }
+    ```
+    After, the group has `fuse.updates = array<i64: 0>`: it reads `%y` and writes two elements.
+
+    Remarks: `fuse.updated-in-place` (passed); missed: `fuse.read-later`, `fuse.overwrites-reads`.
+    """
+
+    name = "fuse-plan-memory"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in functions_with_groups(op):
+            for value, argument in _taken_over(function):
+                _update(function, value, argument)
+
+
+def _taken_over(function: FuncOp) -> list[tuple[SSAValue, BlockArgument]]:
+    """The results that alias an argument, as groups yield them, with the argument."""
+    terminator = function.body.block.last_op
+    assert isinstance(terminator, ReturnOp)
+    entries = function.res_attrs.data if function.res_attrs is not None else ()
+    found = list[tuple[SSAValue, BlockArgument]]()
+    for value, entry in zip(terminator.arguments, entries, strict=False):
+        alias = entry.data.get("lazy.aliases")
+        if isinstance(alias, IntegerAttr):
+            while isinstance(value.owner, lazy.ReshapeOp):
+                value = value.owner.operand
+            found.append((value, function.body.block.args[alias.value.data]))
+    return found
+
+
+def _update(function: FuncOp, value: SSAValue, argument: BlockArgument) -> None:
+    group = value.owner
+    if not isinstance(group, GroupOp) or argument not in group.inputs:
+        return
+    assert isinstance(value, OpResult)
+    number, label = group.inputs.index(argument), group.label.data if group.label else "group"
+    later = _reads_later(function, group, argument)
+    if later is not None:
+        remarks.missed(
+            "fuse.read-later",
+            f"'{label}' writes a copy: what it would overwrite is read afterwards",
+            kernel=label,
+            reader=later,
+        )
+        return
+    results = list(group.yield_op.arguments)
+    alone = results.count(results[value.index]) == 1 and group.inputs.count(argument) == 1
+    if not alone or not may_update(results, value.index, group.block.args[number]):
+        remarks.missed(
+            "fuse.overwrites-reads",
+            f"'{label}' writes a copy: it needs what it would overwrite for other elements",
+            kernel=label,
+        )
+        return
+    group.set_updates({**group.updates, value.index: number})
+    remarks.passed(
+        "fuse.updated-in-place", f"'{label}' writes over its input", kernel=label, input=number
+    )
+
+
+def _reads_later(function: FuncOp, group: GroupOp, argument: BlockArgument) -> str | None:
+    """What reads an argument after a group, or returns it."""
+    terminator = function.body.block.last_op
+    assert isinstance(terminator, ReturnOp)
+    if any(base_of(value) is argument for value in terminator.arguments):
+        return "the caller"
+    readers = {use.operation for use in argument.uses}
+    op: Operation | None = group.next_op
+    while op is not None:
+        if op in readers:
+            return op.label.data if isinstance(op, GroupOp) and op.label else op.name
+        op = op.next_op
+    return None

@@ -1,0 +1,85 @@
+"""Results that are written over arguments: nothing reads what is gone, and nothing is copied."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import SSAValue
+
+import plait
+from plait import Tensor
+from plait.dialects.fuse import GroupOp
+from plait.frontend.trace import build_module
+from plait.optim import adam, sgd
+from plait.passes.analysis.counts import base_of
+from plait.runtime import driver
+
+
+def overwritten_reads(module: ModuleOp) -> list[str]:
+    """The groups that read, or the results that show, a buffer after it was written over."""
+    found: list[str] = []
+    for function in module.ops:
+        assert isinstance(function, FuncOp)
+        gone: set[SSAValue] = set()
+        for op in function.body.block.ops:
+            if isinstance(op, GroupOp):
+                found += [str(op.label) for value in op.inputs if value in gone]
+                gone.update(op.inputs[number] for number in op.updates.values())
+            elif isinstance(op, ReturnOp):
+                found += [f"result {k}" for k, v in enumerate(op.arguments) if base_of(v) in gone]
+    return found
+
+
+def donated(*shape: int) -> Tensor:
+    return plait.empty(*shape, donated=True)
+
+
+def test_an_optimiser_step_is_in_place() -> None:
+    shapes = [(7, 5), (33,), (2, 3, 4)]
+    params, first, second = ([donated(*s) for s in shapes] for _ in range(3))
+    grads = [plait.empty(*s) for s in shapes]
+    new = adam(params, grads, first, second, plait.empty(1))
+    pairs = zip([*params, *first, *second], [t for group in new for t in group], strict=True)
+    outputs = [plait.assign(old, value) for old, value in pairs]
+    module, inputs = build_module(outputs)
+    plan = driver.planned(module, "default")
+    assert not overwritten_reads(plan)
+    updated = sum(len(op.updates) for op in plan.walk() if isinstance(op, GroupOp))
+    assert updated == len(outputs)
+    random = np.random.default_rng(0)
+    arrays = [random.random(tensor.shape, dtype=np.float32) + 0.5 for tensor in inputs]
+    want = driver.compiled(plan, "numpy").run(*[array.copy() for array in arrays])
+    for backend in ("cuda-sim", "cpu"):
+        given = [array.copy() for array in arrays]
+        have = driver.compiled(plan, backend).run(*given)
+        for one, other in zip(have, want, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+        targets = [output.alias_of for output in outputs]
+        for one, target in zip(have, targets, strict=True):
+            position = next(k for k, tensor in enumerate(inputs) if tensor is target)
+            assert np.shares_memory(one, given[position]) or backend == "cuda-sim"
+
+
+@pytest.mark.parametrize("backend", ["cpu", "cuda-sim"])
+def test_a_slice_is_assigned_in_place(backend: str) -> None:
+    cache, rows = donated(6, 4), plait.empty(2, 4)
+    new = cache[:1].cat(rows, cache[3:])
+    module, _ = build_module([plait.assign(cache, new)])
+    plan = driver.planned(module, "default")
+    [group] = [op for op in plan.walk() if isinstance(op, GroupOp)]
+    assert group.updates == {0: 0}
+    array = np.arange(24, dtype=np.float32).reshape(6, 4)
+    want = array.copy()
+    want[1:3] = -1
+    driver.compiled(plan, backend).run(array, np.full((2, 4), -1, np.float32))
+    np.testing.assert_array_equal(array, want)
+
+
+def test_what_others_read_is_copied() -> None:
+    weight, gradient, x = donated(8, 8), plait.empty(8, 8), plait.empty(8, 8)
+    new, _ = sgd([weight], [gradient], lr=0.1)
+    module, _ = build_module([plait.assign(weight, new[0]), x @ weight])
+    plan = driver.planned(module, "default")
+    assert not overwritten_reads(plan)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from graphs import Graph
 from numpy.typing import NDArray
+from overwritten import overwritten_reads
 from test_import import SMALL, name
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -37,6 +38,8 @@ def test_plans_keep_the_meaning(graph: Graph, pipeline: str) -> None:
         arrays.append(values.astype(numpy_dtype(lazy.element_type_of(argument))))
     with np.errstate(all="ignore"):
         before = run_module(program, arrays, float64=True)
-        after = run_module(planned(graph, pipeline), arrays, float64=True)
+        plan = planned(graph, pipeline)
+        assert not overwritten_reads(plan)
+        after = run_module(plan, arrays, float64=True)
     for have, want in zip(after, before, strict=True):
         np.testing.assert_allclose(have, want, rtol=1e-6, atol=1e-6)

@@ -4,32 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import SSAValue
+from overwritten import overwritten_reads
 
 import plait
 from plait import Tensor
 from plait.dialects.fuse import GroupOp
 from plait.frontend.trace import build_module
 from plait.optim import adam, sgd
-from plait.passes.analysis.counts import base_of
 from plait.runtime import driver
-
-
-def overwritten_reads(module: ModuleOp) -> list[str]:
-    """The groups that read, or the results that show, a buffer after it was written over."""
-    found: list[str] = []
-    for function in module.ops:
-        assert isinstance(function, FuncOp)
-        gone: set[SSAValue] = set()
-        for op in function.body.block.ops:
-            if isinstance(op, GroupOp):
-                found += [str(op.label) for value in op.inputs if value in gone]
-                gone.update(op.inputs[number] for number in op.updates.values())
-            elif isinstance(op, ReturnOp):
-                found += [f"result {k}" for k, v in enumerate(op.arguments) if base_of(v) in gone]
-    return found
 
 
 def donated(*shape: int) -> Tensor:

@@ -119,7 +119,7 @@ class ChainFinder:
         if not verdict:
             return verdict
         groups = self._groups(sorted([*self.members[a], *self.members[b]]))
-        merged = _Merged.of(groups)
+        merged = Merged.of(groups)
         verdict = merged.fits()
         if not verdict:
             return verdict
@@ -133,9 +133,7 @@ class ChainFinder:
             return Chain((), saved) if verdict else verdict
         return self._kept_rows(merged, tuple(dict.fromkeys((*held, *flows))), saved)
 
-    def _kept_rows(
-        self, merged: _Merged, kept: tuple[SSAValue, ...], saved: int
-    ) -> Chain | Verdict:
+    def _kept_rows(self, merged: Merged, kept: tuple[SSAValue, ...], saved: int) -> Chain | Verdict:
         rows = rows_of(kept, merged.results, merged.reduces(), merged.through)
         if rows is None:
             return Verdict("fuse.no-rows", "the groups have no rows in common")
@@ -232,7 +230,7 @@ def _mark(group: GroupOp, members: set[Operation], kept: set[SSAValue]) -> None:
 
 
 @dataclass
-class _Merged:
+class Merged:
     """Groups as the one kernel they would be."""
 
     groups: list[GroupOp]
@@ -242,7 +240,7 @@ class _Merged:
     outputs: list[SSAValue]
 
     @staticmethod
-    def of(groups: list[GroupOp]) -> _Merged:
+    def of(groups: list[GroupOp]) -> Merged:
         members = set[Operation](groups)
         stored = [
             (group.yield_op.arguments[position], output)
@@ -250,7 +248,7 @@ class _Merged:
             for position, output in enumerate(group.outputs)
             if any(use.operation not in members for use in output.uses)
         ]
-        return _Merged(groups, members, [v for v, _ in stored], [output for _, output in stored])
+        return Merged(groups, members, [v for v, _ in stored], [output for _, output in stored])
 
     def through(self, value: SSAValue) -> SSAValue | None:
         return inside(self.members, value)

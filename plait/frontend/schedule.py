@@ -77,7 +77,11 @@ class Plan:
         return self.report()["detail"]
 
     def explain(self, *kernels: str) -> list[str]:
-        """The decisions about all of the named kernels, or all decisions, a line each."""
+        """The decisions about a kernel, why two are not one, or all decisions, a line each."""
+        if len(kernels) == 2:
+            from plait.passes.fusion.why import why
+
+            return why(self.module, self.decisions, (kernels[0], kernels[1])).splitlines()
         lines = [str(decision) for decision in self.decisions]
         return [line for line in lines if all(name in line for name in kernels)]
 

@@ -256,7 +256,7 @@ def _sharing_work(tree: Tree, plan: LoopPlan) -> SharingWork | None:
         lanes = max(lanes, width)
         if axis is not None and prod(a.extent for a in loop.axes) >= 8:
             loads += [(node, axis) for node in loop.body if isinstance(node, Load)]
-    if not loads or len(list(walk(tree.body))) > 60:
+    if not loads or len(list(walk(tree.body))) > 120:
         return None
     axes = [axis for axis in tree.axes if axis is not plan.lane_axis and axis.extent > 1]
     results = max(len(loop.kinds) for loop in loops)

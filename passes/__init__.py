@@ -19,6 +19,7 @@ _PASSES = (
     "fuse-elementwise-reduce",
     "fuse-form-groups",
     "fuse-group-crossing-dag",
+    "fuse-horizontal",
     "fuse-merge-reduces",
     "fuse-plan-memory",
     "fuse-sweeps",

@@ -20,6 +20,7 @@ PIPELINES: dict[str, tuple[str, ...]] = {
         "fuse-sweeps",
         "fuse-elementwise-reduce",
         "fuse-contraction-chains",
+        "fuse-horizontal",
         "fuse-check-bijective-loads",
         "fuse-plan-memory",
     ),

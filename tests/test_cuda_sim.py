@@ -172,6 +172,46 @@ def test_race_between_blocks() -> None:
         simulator(text, "k", 2, 32).launch("k", [x, y])
 
 
+EXCHANGE = """
+extern "C" __global__ void k(const float* __restrict__ x, float* __restrict__ y)
+{
+  __shared__ float s[64];
+  int t = (int)threadIdx.x;
+  s[t] = x[t];
+  SYNC
+  y[t] = s[t ^ MASK] + __shfl_xor_sync(0xffffffffu, x[t], 1);
+  AGAIN
+  s[t] = y[t];
+}
+"""
+
+
+def exchange(sync: str, mask: int, again: str) -> None:
+    text = EXCHANGE.replace("SYNC", sync).replace("MASK", str(mask)).replace("AGAIN", again)
+    x, y = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+    simulator(text, "k", 1, 64).launch("k", [x, y])
+    np.testing.assert_array_equal(y, x[np.arange(64) ^ mask] + x[np.arange(64) ^ 1])
+
+
+def test_a_barrier_of_a_warp_orders_its_lanes() -> None:
+    exchange("__syncwarp();", 5, "__syncwarp();")
+
+
+@pytest.mark.parametrize(
+    ("sync", "mask", "again"),
+    [
+        ("", 5, "__syncwarp();"),
+        ("__syncwarp();", 5, ""),
+        ("__syncwarp();", 37, "__syncwarp();"),
+        ("__syncthreads();", 37, "__syncwarp();"),
+        ("__shfl_sync(0xffffffffu, t, 0);", 5, "__syncwarp();"),
+    ],
+)
+def test_a_barrier_of_a_warp_orders_nothing_else(sync: str, mask: int, again: str) -> None:
+    with pytest.raises(PlaitError, match=r"race|before it is written"):
+        exchange(sync, mask, again)
+
+
 def total(**changes: str) -> float:
     """A sum over blocks whose last one combines what all have written."""
     text = TOTAL

@@ -22,12 +22,14 @@ struct Mark {
   int64_t block = -1;
   int32_t thread = -1;
   int32_t epoch = -1;
+  int32_t warp_epoch = -1;  // after how many barriers of the warp
   int64_t clock = -1;
   bool atomic = false;
 };
 struct Shadow {
   Mark write, read;
   bool more_threads = false;  // other threads read it too since the last barrier
+  bool more_warps = false;    // of other warps
   bool more_blocks = false;   // other blocks read it too
 };
 struct Buffer {
@@ -61,6 +63,7 @@ struct Counter {
   std::unordered_map<int64_t, Release> releases;  // by block
 };
 struct Order {
+  int32_t warp_epoch = 0;
   Mark fence;  // the thread's last
   const char *counter = nullptr;  // changed since then
   size_t count = 0;
@@ -229,13 +232,18 @@ Mark here()
 {
   Mark mark;
   mark.block = block_number, mark.thread = current, mark.epoch = epoch, mark.clock = fences;
+  mark.warp_epoch = orders[current].warp_epoch;
   return mark;
 }
+
+bool same_warp(const Mark &a, const Mark &b) { return a.thread / 32 == b.thread / 32; }
 
 // Whether what happened at `first` is over before `then`, in the same block.
 bool before(const Mark &first, const Mark &then)
 {
-  return first.epoch < then.epoch || (first.thread == then.thread && first.clock < then.clock);
+  if (first.epoch != then.epoch) return first.epoch < then.epoch;
+  if (same_warp(first, then) && first.warp_epoch != then.warp_epoch) return first.warp_epoch < then.warp_epoch;
+  return first.thread == then.thread && first.clock < then.clock;
 }
 
 // Whether fences and a counter order what another block did before what this thread does now.
@@ -253,12 +261,19 @@ bool ordered(const Mark &other)
   return false;
 }
 
+// Whether no barrier of the block or the warp is between an access in this block and now.
+bool since_barrier(const Mark &other)
+{
+  if (other.epoch != epoch) return false;
+  return other.thread / 32 != current / 32 || other.warp_epoch == orders[current].warp_epoch;
+}
+
 // Whether another access to the same byte may happen at the same time as one by this thread.
 bool apart(const Mark &other, bool global)
 {
   if (other.block < 0) return false;
   if (other.block != block_number) return global && !ordered(other);
-  return other.epoch == epoch && other.thread != current;
+  return other.thread != current && since_barrier(other);
 }
 
 void mark(Buffer &buffer, char *address, int64_t size, bool writes, bool atomic = false)
@@ -269,7 +284,8 @@ void mark(Buffer &buffer, char *address, int64_t size, bool writes, bool atomic 
     bool both = atomic && s.write.atomic;
     if (!both && apart(s.write, global)) return race(buffer, address, writes ? "writes" : "reads", s.write);
     bool other_read = apart(s.read, global);
-    bool same_block = s.read.block == block_number, again = same_block && s.read.epoch == epoch;
+    bool same_block = s.read.block == block_number;
+    bool again = same_block && s.read.epoch == epoch && (s.more_warps || since_barrier(s.read));
     if (writes) {
       if (other_read || (again && s.more_threads) || (global && s.more_blocks))
         return race(buffer, address, "writes", s.read);
@@ -279,6 +295,7 @@ void mark(Buffer &buffer, char *address, int64_t size, bool writes, bool atomic 
       if (!global && s.write.block != block_number)
         return fail("reads " + place(buffer, address) + " before it is written");
       s.more_threads = again && (s.more_threads || s.read.thread != current);
+      s.more_warps = again && (s.more_warps || s.read.thread / 32 != current / 32);
       s.more_blocks = s.more_blocks || (other_read && !same_block);
       s.read = here();
     }
@@ -320,6 +337,13 @@ void plait_sim_barrier(int line) { leave(BARRIER, line); }
 void plait_sim_warp(int line) { leave(WARP, line); }
 void *plait_sim_lane(int lane) { return lanes[current / 32 * 32 + (lane & 31)]; }
 int plait_sim_lane_id(void) { return current & 31; }
+
+// A barrier of a warp. A shuffle is none: it moves values, and orders no memory.
+void plait_sim_warp_barrier(int line)
+{
+  leave(WARP, line);
+  orders[current].warp_epoch++;
+}
 
 void plait_sim_fence(void)
 {

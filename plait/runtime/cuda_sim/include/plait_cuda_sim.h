@@ -27,6 +27,7 @@ extern "C" {
 extern plait_dim3 threadIdx, blockIdx, blockDim, gridDim;
 void plait_sim_barrier(int line);
 void plait_sim_warp(int line);
+void plait_sim_warp_barrier(int line);
 void *plait_sim_lane(int lane);
 int plait_sim_lane_id(void);
 void plait_sim_fence(void);
@@ -34,7 +35,7 @@ void plait_sim_atomic(void *address, int64_t size);
 }
 
 #define __syncthreads() plait_sim_barrier(__LINE__)
-#define __syncwarp(...) plait_sim_warp(__LINE__)
+#define __syncwarp(...) plait_sim_warp_barrier(__LINE__)
 #define __threadfence() plait_sim_fence()
 static const int warpSize = 32;
 

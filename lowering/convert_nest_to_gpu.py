@@ -28,11 +28,13 @@ from plait.dialects import nest
 from plait.dialects.nest import Level, Reduction, ScheduleAttr
 from plait.lowering.nest_to_gpu_cut import Cut, cut_tree
 from plait.lowering.nest_to_gpu_emit import GpuEmitter
+from plait.lowering.nest_to_gpu_share import SharingEmitter
+from plait.lowering.nest_to_gpu_shuffle import WARP
 from plait.lowering.nest_to_gpu_ticket import TicketEmitter
 from plait.lowering.nest_to_loops_affine import Axis
 from plait.lowering.nest_to_loops_read import read_kernel
 from plait.lowering.nest_to_loops_tree import Loop, Tree, drop_unit_axes, merge_axes
-from plait.passes.nest_schedule import block_threads, schedule, shared_loops, threads_of
+from plait.passes.nest_schedule import BLOCK, block_threads, schedule, shared_loops
 
 MODULE = "kernels"
 TICKETS = "plait_tickets"
@@ -44,8 +46,9 @@ class ConvertNestToGpuPass(ModulePass):
     ``gpu.launch_func``, as the kernel's schedule says (`nest-schedule`'s choice where it has none).
 
     With a ``serial`` reduction each point of the parallel axes is a thread. With ``block`` it is a
-    block: its threads take every n-th element of a reduction and combine their results through
-    shared memory in a fixed order. A reduction with a ``grid`` piece is cut: every block of a
+    block: its threads take every n-th element of a reduction and combine their results in a fixed
+    order, by shuffles within warps and then through shared memory. With ``warp`` it is a warp, and
+    a block has several. A reduction with a ``grid`` piece is cut: every block of a
     point keeps a partial result in memory, and the last one to be done, which the tickets of a
     counter tell, combines them in a fixed order and does what is left of the kernel. A reduction
     that needs the result of a cut one is left to that block.
@@ -112,22 +115,22 @@ def convert(kernel: nest.KernelOp) -> Converted:
     if kernel.schedule is None:
         kernel.properties["schedule"] = schedule(kernel, "cuda:sm_80")
     assert kernel.schedule is not None
-    reduction = kernel.schedule.reduction.data
-    if reduction == Reduction.WARP:
-        raise DiagnosticException(
-            f"convert-nest-to-gpu: the schedule of kernel '@{kernel.sym_name.data}' has a 'warp' "
-            "reduction: expected 'serial' or 'block'"
-        )
-    shared = reduction == Reduction.BLOCK and bool(shared_loops(kernel))
+    sharing = Reduction(kernel.schedule.reduction.data if shared_loops(kernel) else "serial")
+    is_block = sharing == Reduction.BLOCK
     tree = read_kernel(kernel)
     drop_unit_axes(tree)
     space = ", ".join(f"{axis.name} = {axis.extent}" for axis in tree.axes)
-    cut = cut_tree(tree, cuts(kernel, kernel.schedule)) if shared else None
+    cut = cut_tree(tree, cuts(kernel, kernel.schedule)) if is_block else None
     tree = cut.tree if cut else tree
     drop_unit_axes(tree)
     merge_axes(tree)
-    threads = shared_threads(tree) if shared else threads_of(kernel)
-    emitter = TicketEmitter(cut, threads) if cut else GpuEmitter(tree, threads, shared)
+    threads = shared_threads(tree) if is_block else BLOCK
+    if cut:
+        emitter = TicketEmitter(cut, threads)
+    elif sharing == Reduction.SERIAL:
+        emitter = GpuEmitter(tree, threads)
+    else:
+        emitter = SharingEmitter(tree, threads, threads if is_block else WARP)
     arrays, function = emitter.function()
     function.attributes["plait.schedule"] = StringAttr(str(kernel.schedule))
     function.attributes["plait.space"] = StringAttr(space)

@@ -19,7 +19,7 @@ from plait.lowering.cuda_types import RESERVED, c_type, literal
 _LONGEST_INLINE = 72
 _ATOMIC = {1: "atomicAdd", 2: "atomicExch"}
 """Functions for kinds of ``memref.atomic_rmw``: addi, assign."""
-_INTRINSICS = {"llvm.nvvm.membar.gl": "__threadfence();"}
+_INTRINSICS = {"llvm.nvvm.membar.gl": "__threadfence", "llvm.nvvm.bar.warp.sync": "__syncwarp"}
 
 
 class FunctionPrinter:
@@ -155,7 +155,8 @@ class FunctionPrinter:
             case ShuffleOp():
                 self.shuffle(op)
             case llvm.CallIntrinsicOp() if op.intrin.data in _INTRINSICS:
-                self.say(_INTRINSICS[op.intrin.data])
+                arguments = ", ".join(bare(self.text[argument]) for argument in op.args)
+                self.say(f"{_INTRINSICS[op.intrin.data]}({arguments});")
             case scf.ForOp():
                 self.loop(op)
             case scf.IfOp():

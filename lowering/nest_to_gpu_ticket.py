@@ -14,9 +14,9 @@ from xdsl.dialects.builtin import IntegerAttr, i32, i64
 from xdsl.ir import SSAValue
 
 from plait.lowering.nest_to_gpu_cut import CutTree
-from plait.lowering.nest_to_gpu_emit import GpuEmitter
+from plait.lowering.nest_to_gpu_share import SharingEmitter
 from plait.lowering.nest_to_loops_affine import Axis
-from plait.lowering.nest_to_loops_tree import Loop
+from plait.lowering.nest_to_loops_tree import Loop, Node, Store, walk
 
 FENCE = "llvm.nvvm.membar.gl"
 """Orders what a thread reads and writes before it and after it, for the whole device."""
@@ -24,11 +24,11 @@ ADD, ASSIGN = 1, 2
 """Kinds of ``memref.atomic_rmw``."""
 
 
-class TicketEmitter(GpuEmitter):
+class TicketEmitter(SharingEmitter):
     """Emits one cut kernel."""
 
     def __init__(self, cut: CutTree, threads: int) -> None:
-        super().__init__(cut.tree, threads, True)
+        super().__init__(cut.tree, threads, threads)
         self.cut = cut
 
     @property
@@ -47,19 +47,17 @@ class TicketEmitter(GpuEmitter):
 
     def is_last(self, point: SSAValue) -> SSAValue:
         """Whether all other blocks of the point are done; all threads of a block agree."""
-        array = self.arrays([i32], 1)
-        loops = [node for node in self.cut.before if isinstance(node, Loop)]
-        if not loops[-1].results:
+        loops: list[Node] = [node for node in self.cut.before if isinstance(node, Loop)]
+        if any(isinstance(node, Store) for node in walk(loops)):
             self.barrier()  # the fence of one thread then covers what all have written
 
-        def take() -> None:
+        def take() -> list[SSAValue]:
             self.fence()
-            ticket = self.counter(ADD, 1, point)
+            taken = self.counter(ADD, 1, point)
             self.fence()
-            self.block.add_op(memref.StoreOp.get(ticket, array[0], [self.index(0)]))
+            return [taken]
 
-        self.first_thread(take)
-        [ticket] = self.handed_out(array)
+        [ticket] = self.alone([i32], take)
         last = self.constant(self.cut.piece.extent - 1, i32)
         return self.add(arith.CmpiOp(ticket, last, "eq"))
 

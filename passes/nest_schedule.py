@@ -12,13 +12,21 @@ from xdsl.passes import ModulePass
 from plait.dialects import nest
 from plait.dialects.nest import Level, PieceAttr, Reduction, ScheduleAttr
 from plait.passes.analysis import targets
+from plait.passes.analysis.nest_strides import rows_are_contiguous
 
 BLOCK = 256
 """Threads of a block."""
+WARP = 32
+"""Threads of a warp, and elements from which one shares a reduction."""
 LONG_REDUCTION = 64
 """Elements from which a block shares a reduction."""
+LONG_ROW = 1024
+"""Elements up to which a warp is enough for a reduction."""
+MANY_POINTS = 4096
+"""Points from which a warp each fills a device."""
 FEW_POINTS = 65536
-"""Points up to which a block shares a reduction; more points fill a device by themselves."""
+"""Points up to which a block shares a reduction whose elements are apart in memory; more points
+fill a device by themselves."""
 
 BLOCKS = 512
 """Blocks that fill a device: a large reduction of fewer points is cut into pieces up to it."""
@@ -31,8 +39,9 @@ class NestSchedulePass(ModulePass):
     """Decides how each kernel runs on a target, and writes it on the kernel.
 
     On a GPU every point of the parallel axes is a thread, in row-major order, 256 to a block, and
-    reduces alone; where there are few points and long reductions, every point is a block whose
-    threads share the reductions (unless a longer loop in order would leave them idle). A large
+    reduces alone; where reductions are long, every point is a block whose threads share them, or
+    a warp of one if there are many points with shorter rows (unless a longer loop in order would
+    leave the threads idle, or there are many points and elements apart in memory). A large
     reduction of very few points is cut, too: a grid piece of its axis says into how many blocks,
     whose partial results the last of them combines. On a CPU the parallel axes are dealt out to
     threads and the vector axes are left to `convert-nest-to-loops`. A schedule that is there
@@ -74,13 +83,29 @@ def schedule(kernel: nest.KernelOp, target: str) -> ScheduleAttr:
     loops = shared_loops(kernel)
     longest = max((prod(loop.extents) for loop in loops), default=0)
     points = prod(extent for _, extent in axes)
-    shared = longest >= max(LONG_REDUCTION, in_order(kernel)) and points <= FEW_POINTS
-    if shared or keeps_rows(kernel):
+    found = Reduction.SERIAL
+    if keeps_rows(kernel):
+        found = Reduction.BLOCK
+    elif longest >= in_order(kernel):
+        found = who_reduces(points, longest, rows_are_contiguous(kernel, loops))
+    if found == Reduction.SERIAL:
+        pieces = thread_pieces(axes, BLOCK)
+    elif found == Reduction.WARP:
+        pieces = [*thread_pieces(axes, BLOCK // WARP), *block_pieces(loops, 0, WARP)]
+    else:
         grid = [PieceAttr.get(name, max(extent, 1), Level.GRID) for name, extent in axes]
         cut = points and not in_order(kernel) and not keeps_rows(kernel)
-        pieces = [*grid, *block_pieces(loops, BLOCKS // points if cut else 0)]
-        return ScheduleAttr.get(target, Reduction.BLOCK, clear(kernel, pieces))
-    return ScheduleAttr.get(target, Reduction.SERIAL, clear(kernel, thread_pieces(axes)))
+        pieces = [*grid, *block_pieces(loops, BLOCKS // points if cut else 0, BLOCK)]
+    return ScheduleAttr.get(target, found, clear(kernel, pieces))
+
+
+def who_reduces(points: int, longest: int, contiguous: bool) -> Reduction:
+    """Who shares a reduction of up to ``longest`` elements, ``contiguous`` in memory or not."""
+    if contiguous and points >= MANY_POINTS and WARP <= longest <= LONG_ROW:
+        return Reduction.WARP
+    if longest >= LONG_REDUCTION and (points <= FEW_POINTS or contiguous):
+        return Reduction.BLOCK
+    return Reduction.SERIAL
 
 
 def clear(kernel: nest.KernelOp, pieces: list[PieceAttr]) -> list[PieceAttr]:
@@ -109,8 +134,8 @@ def in_order(kernel: nest.KernelOp) -> int:
     return max((prod(loop.extents) for loop in loops), default=0)
 
 
-def block_pieces(loops: list[nest.ReduceOp], most: int) -> list[PieceAttr]:
-    """The innermost axis of each shared reduction over the threads of a block, and an axis of a
+def block_pieces(loops: list[nest.ReduceOp], most: int, threads: int) -> list[PieceAttr]:
+    """The innermost axis of each shared reduction over the threads that share it, and an axis of a
     large one over up to ``most`` blocks."""
     pieces: dict[str, list[PieceAttr]] = {}
     for loop in loops:
@@ -125,13 +150,14 @@ def block_pieces(loops: list[nest.ReduceOp], most: int) -> list[PieceAttr]:
             inner, extent = axis.axis.data, max(axis.extent.data, 1)
             own = pieces.setdefault(inner, [])
             if not any(piece.level.data == Level.THREAD for piece in own):
-                own += thread_share(inner, extent // prod(piece.size.data for piece in own))
+                left = extent // prod(piece.size.data for piece in own)
+                own += thread_share(inner, left, threads)
     return [piece for found in pieces.values() for piece in found]
 
 
-def thread_share(name: str, extent: int) -> list[PieceAttr]:
-    """An axis dealt out to the threads of a block."""
-    threads = min(BLOCK, max(extent, 1))
+def thread_share(name: str, extent: int, most: int) -> list[PieceAttr]:
+    """An axis dealt out to the threads that share it."""
+    threads = min(most, max(extent, 1))
     found = [PieceAttr.get(name, threads, Level.THREAD)]
     if extent > threads:
         found.append(PieceAttr.get(name, -(-extent // threads), Level.SERIAL))
@@ -151,10 +177,9 @@ def cut_axis(loop: nest.ReduceOp, most: int) -> tuple[str, int]:
     return best
 
 
-def thread_pieces(axes: list[tuple[str, int]]) -> list[PieceAttr]:
-    """Points in row-major order over threads, whole inner axes first."""
+def thread_pieces(axes: list[tuple[str, int]], left: int) -> list[PieceAttr]:
+    """Points in row-major order, ``left`` to a block, whole inner axes first."""
     pieces: list[PieceAttr] = []
-    left = BLOCK
     for name, extent in reversed(axes):
         threads = min(left, max(extent, 1))
         blocks = -(-max(extent, 1) // threads)
@@ -168,7 +193,7 @@ def thread_pieces(axes: list[tuple[str, int]]) -> list[PieceAttr]:
 def threads_of(kernel: nest.KernelOp) -> int:
     """Threads of a block under the kernel's schedule."""
     schedule_ = kernel.schedule
-    if schedule_ is None or schedule_.reduction.data == Reduction.SERIAL:
+    if schedule_ is None or schedule_.reduction.data != Reduction.BLOCK:
         return BLOCK
     longest = max((prod(loop.extents) for loop in shared_loops(kernel)), default=1)
     return block_threads(longest)

@@ -10,7 +10,8 @@ import shutil
 import numpy as np
 import pytest
 from gpu_kernels import RNG, check, extremes, memref, normal, parse, program, with_specials
-from xdsl.dialects import gpu
+from xdsl.dialects import gpu, llvm
+from xdsl.dialects import memref as memref_ops
 from xdsl.dialects.builtin import SymbolRefAttr
 from xdsl.utils.exceptions import DiagnosticException
 
@@ -20,7 +21,7 @@ from plait.lowering.target_cuda import functions_of
 from plait.runtime.cuda_sim import CompiledPlan
 
 simulated = pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler")
-scheduled = pytest.mark.parametrize("reduction", ["serial", "block"])
+scheduled = pytest.mark.parametrize("reduction", ["serial", "warp", "block"])
 
 SIZES = [(1, 1), (1, 7), (7, 1), (5, 33), (3, 257), (300, 3), (2, 1000), (0, 4), (4, 0)]
 
@@ -208,7 +209,8 @@ def test_memory_that_changes_hands(reduction: str) -> None:
     }"""
     outputs = {"t": "memref<3x300xf32>", "y": "memref<3xf32>", "z": "memref<3x300xf32>"}
     module = check(kernel, reduction, {"x": ("f32", normal(3, 300))}, outputs)
-    barriers = [op for op in functions_of(module)[0].walk() if isinstance(op, gpu.BarrierOp)]
+    kind = llvm.CallIntrinsicOp if reduction == "warp" else gpu.BarrierOp
+    barriers = [op for op in functions_of(module)[0].walk() if isinstance(op, kind)]
     assert len(barriers) == (0 if reduction == "serial" else 3)
 
 
@@ -270,13 +272,16 @@ def test_launch_of_an_unknown_kernel() -> None:
         ConvertNestToGpuPass().apply(ctx, module)
 
 
-def test_warp_reductions_are_refused() -> None:
+def test_warps_of_a_block() -> None:
     schedule = 'attributes {schedule = #nest.schedule<"cuda:sm_80", warp, []>}'
-    module, ctx = parse(program(f"axes [] {schedule} {{}}", {}, {"o": "memref<4xf32>"}))
-    before = str(module)
-    with pytest.raises(DiagnosticException, match="'@k' has a 'warp' reduction"):
-        ConvertNestToGpuPass().apply(ctx, module)
-    assert str(module) == before
+    kernel = extremes("f64", 20, 100).replace("SCHEDULE", schedule)
+    outputs = {"o": "memref<20xf64>", "q": "memref<20xf64>", "r": "memref<20xi64>"}
+    module, ctx = parse(program(kernel, {"x": "memref<20x100xf64>"}, outputs))
+    ConvertNestToGpuPass().apply(ctx, module)
+    [function] = functions_of(module)
+    assert geometry(function, "grid") == (3, 1, 1)
+    assert geometry(function, "block") == (256, 1, 1)
+    assert not any(isinstance(op, gpu.BarrierOp | memref_ops.GlobalOp) for op in module.walk())
 
 
 def test_geometry_and_empty_grids() -> None:

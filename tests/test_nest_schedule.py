@@ -55,6 +55,51 @@ def test_who_reduces(axes: str, body: str, reduction: str) -> None:
     assert scheduled(kernel(axes, body)).reduction.data == reduction
 
 
+def rows(points: int, extent: int, map: str) -> nest.KernelOp:
+    """A kernel whose lanes along `%j` or along `%i` read what is together."""
+    shape = f"{points}x{extent}" if map.startswith("d0") else f"{extent}x{points}"
+    module, _ = parse(f"""
+    nest.kernel @k(%x: memref<{shape}xf32>, %y: memref<{points}xf32>) axes [%i = {points}] {{
+      %s = nest.reduce [sum] over [%j = {extent}] {{
+        %v = nest.load %x[(d0, d1) -> ({map})](%i, %j) : memref<{shape}xf32>
+        nest.yield %v : f32
+      }} : f32
+      nest.store %s, %y[(d0) -> (d0)](%i) : memref<{points}xf32>
+    }}""")
+    found = module.body.block.first_op
+    assert isinstance(found, nest.KernelOp)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("points", "extent", "map", "reduction"),
+    [
+        (4096, 512, "d0, d1", "warp"),
+        (100000, 32, "d0, d1", "warp"),
+        (4095, 512, "d0, d1", "block"),
+        (4096, 1025, "d0, d1", "block"),
+        (100000, 2048, "d0, d1", "block"),
+        (4096, 31, "d0, d1", "serial"),
+        (4096, 512, "d1, d0", "block"),
+        (100000, 512, "d1, d0", "serial"),
+    ],
+)
+def test_rows_that_are_together_get_warps(
+    points: int, extent: int, map: str, reduction: str
+) -> None:
+    assert scheduled(rows(points, extent, map)).reduction.data == reduction
+
+
+def test_pieces_of_a_warp() -> None:
+    pieces = scheduled(rows(4100, 100, "d0, d1")).pieces.data
+    assert [str(piece).partition("piece")[2] for piece in pieces] == [
+        "<i = 513 : grid>",
+        "<i = 8 : thread>",
+        "<j = 32 : thread>",
+        "<j = 4 : serial>",
+    ]
+
+
 @pytest.mark.parametrize(
     "axes", ["", "%i = 1", "%i = 1000", "%i = 7, %j = 300", "%i = 3, %j = 5, %k = 2", "%i = 0"]
 )

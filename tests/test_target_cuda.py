@@ -149,7 +149,7 @@ def level_4(reduction: str) -> ModuleOp:
     return module
 
 
-REDUCTIONS = ["serial, []", "block, []", "block, [j = 6 : grid, j = 5 : serial]"]
+REDUCTIONS = ["serial, []", "warp, []", "block, []", "block, [j = 6 : grid, j = 5 : serial]"]
 
 
 @pytest.mark.nvcc

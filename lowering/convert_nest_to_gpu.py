@@ -31,6 +31,7 @@ from plait.lowering.nest_to_gpu_emit import GpuEmitter
 from plait.lowering.nest_to_gpu_share import SharingEmitter
 from plait.lowering.nest_to_gpu_shuffle import WARP
 from plait.lowering.nest_to_gpu_ticket import TicketEmitter
+from plait.lowering.nest_to_gpu_vector import vectorized
 from plait.lowering.nest_to_loops_affine import Axis
 from plait.lowering.nest_to_loops_read import read_kernel
 from plait.lowering.nest_to_loops_tree import Loop, Tree, drop_unit_axes, merge_axes
@@ -48,10 +49,12 @@ class ConvertNestToGpuPass(ModulePass):
     With a ``serial`` reduction each point of the parallel axes is a thread. With ``block`` it is a
     block: its threads take every n-th element of a reduction and combine their results in a fixed
     order, by shuffles within warps and then through shared memory. With ``warp`` it is a warp, and
-    a block has several. A reduction with a ``grid`` piece is cut: every block of a
-    point keeps a partial result in memory, and the last one to be done, which the tickets of a
-    counter tell, combines them in a fixed order and does what is left of the kernel. A reduction
-    that needs the result of a cut one is left to that block.
+    a block has several. A kernel without loops whose innermost axis has a ``vector`` piece does
+    that many points in a thread, and moves those that are together in memory at once. A reduction
+    with a ``grid`` piece is cut: every block of a point keeps a partial result in memory, and the
+    last one to be done, which the tickets of a counter tell, combines them in a fixed order and
+    does what is left of the kernel. A reduction that needs the result of a cut one is left to that
+    block.
 
     Before:
     ```mlir
@@ -128,7 +131,9 @@ def convert(kernel: nest.KernelOp) -> Converted:
     if cut:
         emitter = TicketEmitter(cut, threads)
     elif sharing == Reduction.SERIAL:
-        emitter = GpuEmitter(tree, threads)
+        width = lanes_of(kernel, kernel.schedule)
+        emitter = vectorized(tree, threads, width) if width > 1 else None
+        emitter = emitter or GpuEmitter(tree, threads)
     else:
         emitter = SharingEmitter(tree, threads, threads if is_block else WARP)
     arrays, function = emitter.function()
@@ -157,6 +162,13 @@ def cuts(kernel: nest.KernelOp, schedule: ScheduleAttr) -> Cut:
         return None
 
     return cut
+
+
+def lanes_of(kernel: nest.KernelOp, schedule: ScheduleAttr) -> int:
+    """Points of the innermost axis that a schedule gives to a thread as one vector."""
+    inner = kernel.axes.data[-1].axis if kernel.axes.data else None
+    pieces = [p for p in schedule.pieces if p.level.data == Level.VECTOR and p.axis == inner]
+    return prod(piece.size.data for piece in pieces)
 
 
 def shared_threads(tree: Tree) -> int:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from math import prod
 from typing import Any, cast
 
-from xdsl.dialects import arith, gpu, llvm, memref, scf
-from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects import arith, gpu, llvm, memref, scf, vector
+from xdsl.dialects.builtin import StringAttr, VectorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.exceptions import DiagnosticException
 
@@ -54,8 +55,9 @@ class FunctionPrinter:
         for op in self.function.walk():
             if isinstance(op, memref.ReinterpretCastOp):
                 bases[op.result] = bases.get(op.source, op.source)
-            elif isinstance(op, memref.StoreOp | memref.AtomicRMWOp):
-                found.add(bases.get(op.memref, op.memref))
+            elif isinstance(op, memref.StoreOp | memref.AtomicRMWOp | vector.StoreOp):
+                base = op.base if isinstance(op, vector.StoreOp) else op.memref
+                found.add(bases.get(base, base))
         return found
 
     # Names
@@ -125,6 +127,8 @@ class FunctionPrinter:
         if self.is_unused(op):
             return
         match op:
+            case arith.ConstantOp(result=SSAValue(type=VectorType())):
+                self.text[op.result] = "{}"  # all zeros
             case arith.ConstantOp():
                 value = cast(Any, op.value).value.data
                 text = literal(value, op.result.type)
@@ -150,6 +154,16 @@ class FunctionPrinter:
                 [index] = op.indices
                 target = f"{self.text[op.memref]}[{bare(self.text[index])}]"
                 self.say(f"{target} = {bare(self.text[op.value])};")
+            case vector.LoadOp():
+                self.named(op.result, f"*(const {self.vector(op.base, op.result.type, op.indices)}")
+            case vector.StoreOp():
+                target = self.vector(op.base, op.vector.type, op.indices)
+                self.say(f"*({target} = {self.text[op.vector]};")
+            case vector.ExtractOp():
+                [lane] = op.dynamic_position
+                self.named(op.result, f"{self.text[op.vector]}.at[{bare(self.text[lane])}]")
+            case vector.InsertOp():
+                self.insert(op)
             case memref.AtomicRMWOp():
                 self.atomic(op)
             case ShuffleOp():
@@ -163,6 +177,20 @@ class FunctionPrinter:
                 self.branch(op)
             case _:
                 self.expression(op)
+
+    def vector(self, base: SSAValue, type: Attribute, indices: Sequence[SSAValue]) -> str:
+        """A place in memory as that of a vector, after the opening parenthesis."""
+        [index] = indices
+        return f"{self.c(type)}*)&{self.text[base]}[{bare(self.text[index])}]"
+
+    def insert(self, op: vector.InsertOp) -> None:
+        """A vector with one element changed: in place, for nothing else reads the old one."""
+        if op.dest.uses.get_length() != 1:
+            raise DiagnosticException("cuda: a vector that is changed is used again")
+        [lane] = op.dynamic_position
+        element = f"{self.text[op.dest]}.at[{bare(self.text[lane])}]"
+        self.say(f"{element} = {bare(self.text[op.source])};")
+        self.text[op.result] = self.text[op.dest]
 
     def atomic(self, op: memref.AtomicRMWOp) -> None:
         """A change of an element at once."""
@@ -222,6 +250,8 @@ class FunctionPrinter:
         low, high, step = (bare(self.text[v]) for v in (op.lb, op.ub, op.step))
         advance = f"++{name}" if step == "1" else f"{name} += {step}"
         kind = self.c(index.type)
+        if "plait.unroll" in op.attributes:
+            self.lines.append("#pragma unroll")
         self.say(f"for ({kind} {name} = {low}; {name} < {high}; {advance}) {{")
         self.depth += 1
         self.body(op.body.block)

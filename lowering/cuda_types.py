@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import (
     Float64Type,
     IndexType,
     IntegerType,
+    VectorType,
 )
 from xdsl.ir import Attribute
 from xdsl.utils.exceptions import DiagnosticException
@@ -27,7 +28,7 @@ _WORDS = (
     "nullptr operator or private protected public register requires return short signed "
     "sizeof static struct switch template this throw true try typedef typeid typename union "
     "unsigned using virtual void volatile wchar_t while xor threadIdx blockIdx blockDim "
-    "gridDim warpSize plait_max plait_min NAN INFINITY "
+    "gridDim warpSize plait_max plait_min plait_vector NAN INFINITY "
 )
 RESERVED = frozenset(_WORDS.split())
 """Names that nothing of ours may take."""
@@ -51,6 +52,8 @@ def c_type(type: Attribute, wide: bool = False) -> str:
             return "__nv_bfloat16"
         case IndexType():
             return "long long" if wide else "int"
+        case VectorType():
+            return f"plait_vector<{c_type(type.element_type)}, {type.get_shape()[0]}>"
         case IntegerType():
             return _INTEGERS[width(cast(Attribute, type))]
         case _:

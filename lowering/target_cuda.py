@@ -13,7 +13,7 @@ from xdsl.utils.target import Target
 
 from plait.lowering.cuda_function import FunctionPrinter
 
-PRELUDE = """\
+EXTREMA = """\
 // NaN wins, as in numpy: fmaxf and fminf would drop it.
 template <typename T> static __device__ __forceinline__ T plait_max(T a, T b)
 {
@@ -24,6 +24,14 @@ template <typename T> static __device__ __forceinline__ T plait_min(T a, T b)
   return a < b || a != a ? a : b;
 }
 """
+VECTOR = """\
+// Elements that one access moves.
+template <typename T, int N> struct __align__(sizeof(T) * N) plait_vector {
+  T at[N];
+};
+"""
+HELPERS = {"plait_m": EXTREMA, "plait_vector": VECTOR}
+"""What names with a beginning need."""
 _HEADERS = {"half": "cuda_fp16.h", "bfloat16": "cuda_bf16.h"}
 """The header that names with a word in them come from."""
 
@@ -66,5 +74,5 @@ def print_module(module: ModuleOp) -> str:
         for word, header in _HEADERS.items()
         if any(word in text for text in texts)
     )
-    helpers = PRELUDE if any("plait_m" in text for text in texts) else ""
-    return "\n".join(part for part in (includes, helpers, *texts) if part)
+    helpers = [helper for word, helper in HELPERS.items() if any(word in text for text in texts)]
+    return "\n".join(part for part in (includes, *helpers, *texts) if part)

@@ -12,7 +12,7 @@ from xdsl.passes import ModulePass
 from plait.dialects import nest
 from plait.dialects.nest import Level, PieceAttr, Reduction, ScheduleAttr
 from plait.passes.analysis import targets
-from plait.passes.analysis.nest_strides import rows_are_contiguous
+from plait.passes.analysis.nest_strides import rows_are_contiguous, vector_width
 
 BLOCK = 256
 """Threads of a block."""
@@ -28,6 +28,8 @@ FEW_POINTS = 65536
 """Points up to which a block shares a reduction whose elements are apart in memory; more points
 fill a device by themselves."""
 
+FILLING = 32768
+"""Threads that fill a device."""
 BLOCKS = 512
 """Blocks that fill a device: a large reduction of fewer points is cut into pieces up to it."""
 SHARE = 4096
@@ -41,7 +43,8 @@ class NestSchedulePass(ModulePass):
     On a GPU every point of the parallel axes is a thread, in row-major order, 256 to a block, and
     reduces alone; where reductions are long, every point is a block whose threads share them, or
     a warp of one if there are many points with shorter rows (unless a longer loop in order would
-    leave the threads idle, or there are many points and elements apart in memory). A large
+    leave the threads idle, or there are many points and elements apart in memory). A thread of a
+    large kernel without reductions does neighbouring points, of up to 16 bytes together. A large
     reduction of very few points is cut, too: a grid piece of its axis says into how many blocks,
     whose partial results the last of them combines. On a CPU the parallel axes are dealt out to
     threads and the vector axes are left to `convert-nest-to-loops`. A schedule that is there
@@ -89,7 +92,7 @@ def schedule(kernel: nest.KernelOp, target: str) -> ScheduleAttr:
     elif longest >= in_order(kernel):
         found = who_reduces(points, longest, rows_are_contiguous(kernel, loops))
     if found == Reduction.SERIAL:
-        pieces = thread_pieces(axes, BLOCK)
+        pieces = vector_pieces(kernel, axes)
     elif found == Reduction.WARP:
         pieces = [*thread_pieces(axes, BLOCK // WARP), *block_pieces(loops, 0, WARP)]
     else:
@@ -175,6 +178,18 @@ def cut_axis(loop: nest.ReduceOp, most: int) -> tuple[str, int]:
         if count >= 2 * best[1]:  # blocks that read whole inner axes are worth fewer of them
             best = (axis.axis.data, count)
     return best
+
+
+def vector_pieces(kernel: nest.KernelOp, axes: list[tuple[str, int]]) -> list[PieceAttr]:
+    """Points over threads, several neighbours in each where that leaves enough threads."""
+    width = vector_width(kernel)
+    while width > 1 and prod(extent for _, extent in axes) // width < FILLING:
+        width //= 2
+    if width == 1:
+        return thread_pieces(axes, BLOCK)
+    name, extent = axes[-1]
+    pieces = thread_pieces([*axes[:-1], (name, extent // width)], BLOCK)
+    return [*pieces, PieceAttr.get(name, width, Level.VECTOR)]
 
 
 def thread_pieces(axes: list[tuple[str, int]], left: int) -> list[PieceAttr]:

@@ -12,7 +12,8 @@ import pytest
 from gpu_kernels import RNG, check, extremes, memref, normal, parse, program, with_specials
 from xdsl.dialects import gpu, llvm
 from xdsl.dialects import memref as memref_ops
-from xdsl.dialects.builtin import SymbolRefAttr
+from xdsl.dialects import vector as ops
+from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
 from xdsl.utils.exceptions import DiagnosticException
 
 from plait.dialects import nest
@@ -443,3 +444,100 @@ def test_counters_serve_every_launch() -> None:
     results = CompiledPlan(module).run(x, y)
     for have, want in zip(results, (x, y, x), strict=True):
         np.testing.assert_allclose(have, want.sum(1), rtol=1e-4, atol=1e-5)
+
+
+def vector(kernel: str, width: int) -> str:
+    pieces = f"j = {width} : vector, j = 1024 : thread"
+    schedule = f'attributes {{schedule = #nest.schedule<"cuda:sm_80", serial, [{pieces}]>}}'
+    return kernel.replace("SCHEDULE", schedule)
+
+
+def accesses(module: ModuleOp) -> tuple[int, int, int, int]:
+    """Loads and stores of vectors, and of elements."""
+    kinds = (ops.LoadOp, ops.StoreOp, memref_ops.LoadOp, memref_ops.StoreOp)
+    [function] = functions_of(module)
+    counts = [sum(isinstance(op, kind) for op in function.walk()) for kind in kinds]
+    return counts[0], counts[1], counts[2], counts[3]
+
+
+@simulated
+@pytest.mark.parametrize(
+    ("type", "width"), [("f32", 4), ("f32", 2), ("f16", 8), ("f64", 2), ("i8", 16), ("i1", 4)]
+)
+def test_neighbours_move_together(type: str, width: int) -> None:
+    kernel = """axes [%i = 5, %j = 96] SCHEDULE {
+      %v = nest.load %x[(d0, d1) -> (d0, d1)](%i, %j) : <x>
+      nest.store %v, %o[(d0, d1) -> (d0, d1)](%i, %j) : <o>
+    }"""
+    dtype = {"f32": np.float32, "f16": np.float16, "f64": np.float64, "i8": np.int8}.get(type)
+    x = (normal(5, 96) * 9).astype(dtype or np.bool_)
+    types = {"o": f"memref<5x96x{type}>"}
+    module = check(vector(kernel, width), "", {"x": (type, x)}, types)
+    assert accesses(module) == ((0, 0, 1, 1) if type == "i1" else (1, 1, 0, 0))
+
+
+@simulated
+def test_what_is_apart_moves_alone() -> None:
+    """Transposed, shifted, masked, broadcast and unevenly long rows, next to whole vectors."""
+    kernel = """axes [%i = 6, %j = 16] SCHEDULE {
+      %a = nest.load %x[(d0, d1) -> (d0, d1)](%i, %j) : <x>
+      %b = nest.load %t[(d0, d1) -> (d1, d0)](%i, %j) : <t>
+      %c = nest.load %s[(d0, d1) -> (d0, d1 + 1)](%i, %j) : <s>
+      %d = nest.load %x[(d0, d1) -> (d0, d1 - 2)](%i, %j) where (d0, d1) : (d1 - 2 >= 0) : <x>
+      %e = nest.load %r[(d0, d1) -> (d0)](%i, %j) : <r>
+      %f = nest.load %x[(d0, d1) -> (d0, 15 - d1)](%i, %j) : <x>
+      %g = nest.load %s[(d0, d1) -> (d0, d1)](%i, %j) : <s>
+      %k = arith.addf %a, %b : f32
+      %l = arith.addf %k, %c : f32
+      %m = arith.addf %l, %d : f32
+      %n = arith.addf %m, %e : f32
+      %o1 = arith.addf %n, %f : f32
+      %o2 = arith.addf %o1, %g : f32
+      nest.store %o2, %o[(d0, d1) -> (d0, d1)](%i, %j) : <o>
+      nest.store %k, %p[(d0, d1) -> (d1, d0)](%i, %j) : <p>
+    }"""
+    inputs = {"x": normal(6, 16), "t": normal(16, 6), "s": normal(6, 17), "r": normal(6)}
+    outputs = {"o": "memref<6x16xf32>", "p": "memref<16x6xf32>"}
+    given = {name: ("f32", array) for name, array in inputs.items()}
+    module = check(vector(kernel, 4), "", given, outputs)
+    assert accesses(module) == (1, 1, 6, 1)
+
+
+@simulated
+def test_stores_keep_their_order() -> None:
+    """Two stores to one buffer; and one that is read again."""
+    kernel = """axes [%i = 2, %j = 16] SCHEDULE {
+      %a = nest.load %x[(d0, d1) -> (d0, d1)](%i, %j) : <x>
+      nest.store %a, %o[(d0, d1) -> (d0, d1)](%i, %j) : <o>
+      %b = arith.addf %a, %a : f32
+      nest.store %b, %o[(d0, d1) -> (d0, d1)](%i, %j) where (d0, d1) : (d1 - 6 >= 0) : <o>
+      AGAIN
+    }"""
+    outputs = {"o": "memref<2x16xf32>", "p": "memref<2x16xf32>"}
+    again = """%c = nest.load %o[(d0, d1) -> (d0, d1)](%i, %j) : <o>
+      nest.store %c, %p[(d0, d1) -> (d0, d1)](%i, %j) : <p>"""
+    once = "nest.store %a, %p[(d0, d1) -> (d0, d1)](%i, %j) : <p>"
+    for last, want in ((once, (1, 1, 0, 2)), (again, (0, 0, 2, 3))):
+        text = vector(kernel.replace("AGAIN", last), 4)
+        module = check(text, "", {"x": ("f32", normal(2, 16))}, outputs)
+        assert accesses(module) == want
+
+
+@simulated
+def test_an_update_in_place_moves_together() -> None:
+    kernel = """axes [%i = 3, %j = 16] SCHEDULE {
+      %a = nest.load %o[(d0, d1) -> (d0, d1)](%i, %j) : <o>
+      %b = nest.load %x[(d0, d1) -> (d0, d1)](%i, %j) : <x>
+      %c = arith.addf %a, %b : f32
+      nest.store %c, %o[(d0, d1) -> (d0, d1)](%i, %j) : <o>
+    }"""
+    text = program(vector(kernel, 4), {"x": "memref<3x16xf32>"}, {"o": "memref<3x16xf32>"})
+    given = "@main(%x: memref<3x16xf32>"
+    text = text.replace(given, f"{given}, %o: memref<3x16xf32>")
+    text = text.replace("%o = memref.alloc() : memref<3x16xf32>", "")
+    module, ctx = parse(text)
+    ConvertNestToGpuPass().apply(ctx, module)
+    x, o = normal(3, 16), normal(3, 16)
+    [found] = CompiledPlan(module).run(x, o)
+    np.testing.assert_array_equal(found, o + x)
+    assert accesses(module) == (2, 1, 0, 0)

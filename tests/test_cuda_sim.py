@@ -128,6 +128,26 @@ def test_out_of_bounds(offset: int) -> None:
         simulator(text, "k", 1, 64).launch("k", [raw[64:128], np.zeros(64, np.float32)])
 
 
+@pytest.mark.parametrize("offset", [0, 1])
+def test_vectors_are_aligned(offset: int) -> None:
+    text = f"""
+    struct __align__(16) four {{ float at[4]; }};
+    extern "C" __global__ void k(const float* __restrict__ x, float* __restrict__ y)
+    {{
+      int t = (int)threadIdx.x;
+      *(four*)&y[t * 4] = *(const four*)&x[t * 4 + {offset}];
+    }}
+    """
+    raw = np.arange(128, dtype=np.float32)
+    x, y = (raw[(-raw.ctypes.data % 16) // 4 :][:100] for raw in (raw, np.zeros_like(raw)))
+    if offset:
+        with pytest.raises(PlaitError, match="reads 16 bytes at once where they are not aligned"):
+            simulator(text, "k", 1, 16).launch("k", [x, y])
+    else:
+        simulator(text, "k", 1, 16).launch("k", [x, y])
+        np.testing.assert_array_equal(y[:64], x[:64])
+
+
 def test_barrier_in_divergent_code() -> None:
     text = """
     extern "C" __global__ void k(const float* __restrict__ x, float* __restrict__ y)

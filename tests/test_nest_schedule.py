@@ -113,6 +113,42 @@ def test_pieces_cover_every_point(axes: str) -> None:
     assert threads <= 256
 
 
+def pointwise(rows: int, columns: int, element: str, map: str = "d0, d1") -> nest.KernelOp:
+    type = f"memref<{rows}x{columns}x{element}>"
+    module, _ = parse(f"""
+    nest.kernel @k(%x: {type}, %y: {type}) axes [%i = {rows}, %j = {columns}] {{
+      %v = nest.load %x[(d0, d1) -> ({map})](%i, %j) : {type}
+      nest.store %v, %y[(d0, d1) -> ({map})](%i, %j) : {type}
+    }}""")
+    found = module.body.block.first_op
+    assert isinstance(found, nest.KernelOp)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("op", "width"),
+    [
+        (pointwise(512, 512, "f32"), 4),
+        (pointwise(512, 512, "f16"), 8),
+        (pointwise(512, 512, "f64"), 2),
+        (pointwise(512, 512, "i1"), 1),
+        (pointwise(512, 514, "f32"), 2),
+        (pointwise(512, 513, "f32"), 1),
+        (pointwise(128, 512, "f16"), 2),
+        (pointwise(100, 512, "f32"), 1),
+        (pointwise(512, 512, "f32", "d1, d0"), 1),
+        (pointwise(512, 512, "f32", "d0, (d1 + 1) mod 512"), 4),
+    ],
+)
+def test_points_of_a_thread(op: nest.KernelOp, width: int) -> None:
+    pieces = scheduled(op).pieces.data
+    found = [piece.size.data for piece in pieces if piece.level.data == "vector"]
+    assert found == ([width] if width > 1 else [])
+    for axis in op.axes:
+        sizes = [piece.size.data for piece in pieces if piece.axis == axis.axis]
+        assert prod(sizes) >= axis.extent.data
+
+
 @pytest.mark.parametrize(("extent", "threads"), [(64, 64), (100, 128), (256, 256), (5000, 256)])
 def test_threads_of_a_shared_reduction(extent: int, threads: int) -> None:
     op = kernel("%i = 8", sweep(extent))

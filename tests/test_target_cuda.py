@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from io import StringIO
@@ -171,6 +172,38 @@ def test_nvcc_moves_values_of_every_type(type: str, tmp_path: Path) -> None:
     nvcc_accepts(text, tmp_path)
 
 
+@pytest.mark.nvcc
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc")
+@pytest.mark.parametrize("type", ["f32", "f16", "bf16", "f64", "i8"])
+def test_nvcc_moves_16_bytes(type: str, tmp_path: Path) -> None:
+    text = cuda(*wide_copy(type))
+    nvcc_accepts(text, tmp_path)
+    file = tmp_path / "kernels.cu"
+    command = ["nvcc", "-ptx", "-arch=sm_80", "-o", "-", str(file)]
+    ptx = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert re.findall(r"ld\.global\S*\.v[24]\.[fub](?:32|64)", ptx)
+    assert re.findall(r"st\.global\S*\.v[24]\.[fub](?:32|64)", ptx)
+    assert ".local" not in ptx
+
+
+def wide_copy(type: str) -> tuple[str, dict[str, str], dict[str, str]]:
+    """A copy of many elements, whose schedule is the default."""
+    kernel = """axes [%i = 1024, %j = 1024] {
+      %v = nest.load %x[(d0, d1) -> (d0, d1)](%i, %j) : <x>
+      nest.store %v, %o[(d0, d1) -> (d0, d1)](%i, %j) : <o>
+    }"""
+    return kernel, {"x": f"memref<1024x1024x{type}>"}, {"o": f"memref<1024x1024x{type}>"}
+
+
+@pytest.mark.mlir
+@pytest.mark.skipif(MLIR_OPT is None, reason="no mlir-opt")
+@pytest.mark.parametrize("type", ["f32", "f16", "bf16", "f64", "i8"])
+def test_mlir_opt_accepts_vectors(type: str) -> None:
+    module, ctx = parse(program(*wide_copy(type)))
+    ConvertNestToGpuPass().apply(ctx, module)
+    mlir_opt_accepts(module)
+
+
 def nvcc_accepts(text: str, tmp_path: Path) -> None:
     """For every architecture, without a warning."""
     file = tmp_path / "kernels.cu"
@@ -186,8 +219,12 @@ def nvcc_accepts(text: str, tmp_path: Path) -> None:
 @pytest.mark.skipif(MLIR_OPT is None, reason="no mlir-opt")
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 def test_mlir_opt_accepts_it(reduction: str) -> None:
+    mlir_opt_accepts(level_4(reduction))
+
+
+def mlir_opt_accepts(module: ModuleOp) -> None:
     text = StringIO()
-    Printer(text, print_generic_format=True).print_op(level_4(reduction))
+    Printer(text, print_generic_format=True).print_op(module)
     # A gpu.module ends in an operation of its own up to MLIR 19, in nothing after that.
     head, start, rest = text.getvalue().partition('"gpu.module"')
     body, end, tail = rest.partition("\n  }) : () -> ()")

@@ -302,6 +302,11 @@ void mark(Buffer &buffer, char *address, int64_t size, bool writes, bool atomic 
   }
 }
 
+bool on_stack(const Fiber &fiber, const char *address)
+{
+  return !fiber.stack.empty() && address >= fiber.stack.data() && address < fiber.stack.data() + STACK;
+}
+
 void check(void *pointer, int64_t size, bool writes, bool atomic = false)
 {
   if (!checking || failed) return;
@@ -312,8 +317,9 @@ void check(void *pointer, int64_t size, bool writes, bool atomic = false)
     if (address >= buffer.base && address + size <= buffer.base + buffer.bytes)
       return mark(buffer, address, size, writes, atomic);
   if (address >= __start_plait_state && address < __stop_plait_state) return;
-  for (Fiber &fiber : fibers)
-    if (!fiber.stack.empty() && address >= fiber.stack.data() && address < fiber.stack.data() + STACK) return;
+  if (on_stack(fibers[0], address) || on_stack(fibers[current], address)) return;
+  for (const Fiber &fiber : fibers)
+    if (on_stack(fiber, address)) return;
   const Buffer *nearest = nullptr;
   int64_t best = INT64_MAX;
   auto consider = [&](const Buffer &buffer) {
@@ -327,6 +333,13 @@ void check(void *pointer, int64_t size, bool writes, bool atomic = false)
   if (!nearest) return fail(what + " outside of every buffer");
   fail(what + " out of bounds: " + place(*nearest, address) + ", which has " +
        std::to_string(nearest->bytes / nearest->item) + " elements");
+}
+
+void check_aligned(void *pointer, int64_t size, bool writes)
+{
+  if (checking && !failed && (uintptr_t)pointer % size)
+    fail(std::string(writes ? "writes " : "reads ") + std::to_string(size) + " bytes at once where they are not aligned");
+  check(pointer, size, writes);
 }
 
 }  // namespace
@@ -415,8 +428,8 @@ void __tsan_init(void) {}
 void __tsan_func_entry(void *) {}
 void __tsan_func_exit(void) {}
 #define PLAIT_HOOKS(size)                                                                                              \
-  void __tsan_read##size(void *p) { check(p, size, false); }                                                           \
-  void __tsan_write##size(void *p) { check(p, size, true); }                                                           \
+  void __tsan_read##size(void *p) { check_aligned(p, size, false); }                                                   \
+  void __tsan_write##size(void *p) { check_aligned(p, size, true); }                                                   \
   void __tsan_unaligned_read##size(void *p) { check(p, size, false); }                                                 \
   void __tsan_unaligned_write##size(void *p) { check(p, size, true); }                                                 \
   void __tsan_volatile_read##size(void *p) { check(p, size, false); }                                                  \

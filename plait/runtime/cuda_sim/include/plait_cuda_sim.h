@@ -14,6 +14,7 @@
 #define __forceinline__ inline
 #define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...)
+#define __align__(n) __attribute__((aligned(n)))
 #define __restrict__
 #define __constant__ static
 #define __shared__ static __attribute__((section("plait_shared")))

@@ -76,7 +76,15 @@ class GpuEmitter(Emitter):
         """What a thread of a block does."""
         start = self.add(arith.MuliOp(block_id, self.index(self.threads)))
         point = self.add(arith.AddiOp(start, thread))
-        self.guarded(point, self.points, lambda: self.point(point))
+        self.within(point, self.threads)
+
+    def within(self, point: SSAValue, each: int) -> None:
+        """What is done at a point, if there is one: the last of the blocks, with ``each`` points,
+        may have fewer."""
+        if self.points % each:
+            self.guarded(point, self.points, lambda: self.point(point))
+        else:
+            self.point(point)
 
     def point(self, point: SSAValue) -> None:
         """What is done at a point of the parallel axes."""

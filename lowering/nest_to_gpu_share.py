@@ -81,9 +81,9 @@ class SharingEmitter(GpuEmitter):
             self.point(block_id)
             return
         assert self.warp is not None
-        start = self.add(arith.MuliOp(block_id, self.index(self.threads // self.share)))
-        point = self.add(arith.AddiOp(start, self.warp))
-        self.guarded(point, self.points, lambda: self.point(point))
+        each = self.threads // self.share
+        start = self.add(arith.MuliOp(block_id, self.index(each)))
+        self.within(self.add(arith.AddiOp(start, self.warp)), each)
 
     def point(self, point: SSAValue) -> None:
         self.outermost = self.block

@@ -32,11 +32,15 @@ class Kernel:
 
 
 class Simulator:
-    """A CUDA C text, compiled; ``check`` watches every access."""
+    """A CUDA C text, compiled; ``check`` watches every access, ``backwards`` runs the last block
+    first."""
 
-    def __init__(self, text: str, kernels: Sequence[Kernel], check: bool = True):
+    def __init__(
+        self, text: str, kernels: Sequence[Kernel], check: bool = True, backwards: bool = False
+    ):
         self.kernels = {kernel.name: kernel for kernel in kernels}
         self.check = check
+        self.backwards = backwards
         self.waits = "__sync" in text or "__shfl" in text
         self._library = library(text, list(self.kernels), check)
         self._launch: Any = self._library.plait_sim_launch
@@ -58,6 +62,7 @@ class Simulator:
             (ctypes.c_int64 * 3)(*kernel.block),
             int(self.check),
             int(self.waits),
+            int(self.backwards),
             count,
             names,
             pointers,
@@ -71,7 +76,14 @@ class Simulator:
 class CompiledPlan:
     """A level 4 GPU module: its kernels in the simulator, its host function followed in order."""
 
-    def __init__(self, module: ModuleOp, *, check: bool = True, name: str = "main"):
+    def __init__(
+        self,
+        module: ModuleOp,
+        *,
+        check: bool = True,
+        backwards: bool = False,
+        name: str = "main",
+    ):
         self.host: HostPlan = read_host(module, name)
         functions = functions_of(module)
         kernels = [
@@ -86,7 +98,9 @@ class CompiledPlan:
             )
             for function in functions
         ]
-        self.simulator = Simulator(print_module(module), kernels, check) if kernels else None
+        self.simulator = (
+            Simulator(print_module(module), kernels, check, backwards) if kernels else None
+        )
 
     def run(self, *arrays: Any) -> list[Array]:
         """The results; an array whose argument a result takes over is updated in place."""

@@ -383,7 +383,7 @@ void plait_sim_atomic(void *address, int64_t size)
 // Runs a launch; returns an error message or null. `names`, `bases`, `bytes`, `items` describe the
 // buffers that the kernel may touch.
 const char *plait_sim_launch(const char *name, void (*function)(void **), void **arguments, const int64_t *grid,
-                             const int64_t *block, int check_accesses, int waits, int count, const char **names,
+                             const int64_t *block, int check_accesses, int waits, int backwards, int count, const char **names,
                              void **bases, const int64_t *bytes, const int64_t *items)
 {
   kernel_name = name, entry = function, entry_arguments = arguments;
@@ -410,7 +410,8 @@ const char *plait_sim_launch(const char *name, void (*function)(void **), void *
   shared_memory.bytes = __start_plait_shared ? __stop_plait_shared - __start_plait_shared : 0;
   shared_memory.item = 1;
   int64_t blocks = grid[0] * grid[1] * grid[2];
-  for (int64_t b = 0; b < blocks && !failed; b++) {
+  for (int64_t step = 0; step < blocks && !failed; step++) {
+    int64_t b = backwards ? blocks - 1 - step : step;
     block_number = b, epoch = 0;
     orders.assign(threads, Order());
     acquired.clear();

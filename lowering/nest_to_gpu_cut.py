@@ -62,8 +62,8 @@ def cut_tree(tree: Tree, cut: Cut) -> CutTree | None:
         return None
     count = next(iter(chosen.values()))[1]
     piece = Axis("piece", count)
-    before = _needed(tree.body, [node for node in tree.body if id(node) in chosen])
-    kept = {id(node) for node in before}
+    needed = _needed(tree.body, [node for node in tree.body if id(node) in chosen])
+    kept = {id(node) for node in needed}
     after: list[Node] = []
     partials: list[SSAValue] = []
     types: list[MemRefType[Attribute]] = []
@@ -79,7 +79,6 @@ def cut_tree(tree: Tree, cut: Cut) -> CutTree | None:
         after += [combining_loop(tree, node, count, buffers)] if buffers else []
         partials += buffers
         types += own
-        before[before.index(node)] = _one_piece(node, chosen[id(node)][0], piece)
     for buffer in partials:
         buffer.name_hint = "partial"
     after = _needed(after, [node for node in after if _stores(node)])
@@ -87,6 +86,12 @@ def cut_tree(tree: Tree, cut: Cut) -> CutTree | None:
     for counter in tickets:
         counter.name_hint = "tickets"
     arguments = [*tree.arguments, *partials, *tickets]
+    before = [
+        _one_piece(node, chosen[id(node)][0], piece)
+        if isinstance(node, Loop) and id(node) in chosen
+        else node
+        for node in needed
+    ]
     before += stores
     whole = replace(tree, arguments=arguments, body=[*before, *after])
     return CutTree(whole, piece, before, after, types)

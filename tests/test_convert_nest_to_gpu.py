@@ -412,6 +412,24 @@ def test_a_large_sum_fills_the_device(shape: tuple[int, int]) -> None:
 
 
 @simulated
+def test_a_cut_sweep_without_results_needs_no_counter() -> None:
+    kernel = """axes [%i = 2] SCHEDULE {
+      nest.reduce [] over [%j = 96] {
+        %v = nest.load %x[(d0, d1) -> (d0, d1)](%i, %j) : <x>
+        nest.store %v, %o[(d0, d1) -> (d0, 95 - d1)](%i, %j) : <o>
+      }
+    }"""
+    pieces = "j = 3 : grid, j = 32 : thread"
+    schedule = f'attributes {{schedule = #nest.schedule<"cuda:sm_80", block, [{pieces}]>}}'
+    outputs = {"o": "memref<2x96xf32>"}
+    kernel = kernel.replace("SCHEDULE", schedule)
+    module = check(kernel, "", {"x": ("f32", normal(2, 96))}, outputs)
+    [function] = functions_of(module)
+    assert geometry(function, "grid") == (6, 1, 1)
+    assert len(function.body.block.args) == 2
+
+
+@simulated
 def test_counters_serve_every_launch() -> None:
     """Two launches of a cut kernel, and one of another with fewer points."""
     pieces = "j = 4 : grid, j = 16 : thread"

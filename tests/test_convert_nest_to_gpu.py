@@ -188,6 +188,26 @@ def test_loop_in_order_between_reductions(reduction: str) -> None:
 
 @simulated
 @scheduled
+@pytest.mark.parametrize("type", ["f16", "i1", "i16", "f64"])
+def test_what_a_loop_in_order_gives_to_all(type: str, reduction: str) -> None:
+    zero = "false" if type == "i1" else f"{'0.0' if type[0] == 'f' else '0'} : {type}"
+    kernel = f"""axes [%i = 3] SCHEDULE {{
+      %z = arith.constant {zero}
+      %last = nest.sequential over [%j = 9] carrying [%a = %z : {type}] {{
+        %v = nest.load %x[(d0, d1) -> (d0, d1)](%i, %j) : <x>
+        nest.yield %v : {type}
+      }}
+      nest.reduce [] over [%j = 9] {{
+        nest.store %last, %o[(d0, d1) -> (d0, d1)](%i, %j) : <o>
+      }}
+    }}"""
+    dtype = {"f16": np.float16, "i1": np.bool_, "i16": np.int16, "f64": np.float64}[type]
+    x = (normal(3, 9) * 40).astype(dtype)
+    check(kernel, reduction, {"x": (type, x)}, {"o": f"memref<3x9x{type}>"})
+
+
+@simulated
+@scheduled
 def test_memory_that_changes_hands(reduction: str) -> None:
     """Sweeps that read what other threads stored; single stores that all threads read."""
     kernel = """axes [%i = 3] SCHEDULE {

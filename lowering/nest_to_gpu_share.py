@@ -12,7 +12,7 @@ from xdsl.utils.exceptions import DiagnosticException
 from xdsl.utils.hints import isa
 
 from plait.dialects.gpu_shuffle import ShuffleMode
-from plait.lowering.nest_to_gpu_emit import SHARED, GpuEmitter, shape_of
+from plait.lowering.nest_to_gpu_emit import GpuEmitter, shape_of
 from plait.lowering.nest_to_gpu_shuffle import WARP, shuffle
 from plait.lowering.nest_to_loops_combine import combine
 from plait.lowering.nest_to_loops_tree import Load, Loop, Node, Store, Tree, walk

@@ -32,6 +32,7 @@ from xdsl.printer import Printer
 from xdsl.traits import (
     HasParent,
     IsTerminator,
+    Pure,
     RecursiveMemoryEffect,
     SingleBlockImplicitTerminator,
     ensure_terminator,
@@ -52,7 +53,7 @@ class YieldOp(AbstractYieldOperation[Attribute]):
 
     name = "nest.yield"
 
-    traits = lazy_traits_def(lambda: (IsTerminator(), HasParent(*_parents())))
+    traits = lazy_traits_def(lambda: (IsTerminator(), HasParent(*_parents()), Pure()))
 
 
 def _parents() -> tuple[type[IRDLOperation], ...]:

@@ -116,8 +116,7 @@ class _Reader:
         if not op.regions and len(op.results) == 1 and op.name.startswith(("arith.", "math.")):
             return Scalar(op)
         raise DiagnosticException(
-            f"convert-nest-to-loops: '{op.name}' inside a kernel; expected nest, arith and math "
-            "operations"
+            f"'{op.name}' inside a kernel: expected operations of nest, arith and math operations"
         )
 
 

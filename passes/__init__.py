@@ -16,6 +16,7 @@ PassFactory = Callable[[], type[ModulePass]]
 _PASSES = (
     "fuse-check-bijective-loads",
     "fuse-contraction-chains",
+    "fuse-cross-axis-reduces",
     "fuse-elementwise-reduce",
     "fuse-form-groups",
     "fuse-group-crossing-dag",

@@ -7,6 +7,7 @@ _SEED = (
     "fuse-check-bijective-loads",
     "fuse-merge-reduces",
     "fuse-group-crossing-dag",
+    "fuse-check-bijective-loads",
 )
 
 PIPELINES: dict[str, tuple[str, ...]] = {
@@ -20,6 +21,7 @@ PIPELINES: dict[str, tuple[str, ...]] = {
         "fuse-sweeps",
         "fuse-elementwise-reduce",
         "fuse-contraction-chains",
+        "fuse-cross-axis-reduces",
         "fuse-horizontal",
         "fuse-check-bijective-loads",
         "fuse-plan-memory",

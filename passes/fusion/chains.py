@@ -19,21 +19,15 @@ from plait.passes.analysis.targets import Target
 from plait.passes.fusion.cost import bytes_of
 from plait.passes.fusion.engine import MAX_OPERATIONS
 from plait.passes.fusion.footprints import inside
-from plait.passes.fusion.kernels import MAX_OUTPUTS, MIN_ROWS, ON_CHIP, SMALL_SPACE
-from plait.passes.fusion.legality import Verdict, acyclic
+from plait.passes.fusion.kernels import MIN_ROWS, ON_CHIP, SMALL_SPACE
+from plait.passes.fusion.legality import Verdict, acyclic, within_launch
 from plait.passes.fusion.plan import Plan
-from plait.passes.fusion.stores import MAX_BUFFERS
+from plait.passes.fusion.products import NESTED_EFFICIENCY, ROW_EFFICIENCY, pays
 
 KEPT = ON_CHIP - (8 << 10)
 """Bytes of a row that may be kept: shared memory less what reductions need of it."""
 SHARED_OPERANDS = 1 << 20
 """Bytes that all rows read again, at most: they have to stay in a second-level cache."""
-
-
-ROW_EFFICIENCY = 0.85
-"""How fast a product runs that is computed row by row, relative to one with a kernel of its own."""
-NESTED_EFFICIENCY = 0.3
-"""The same where a product is computed inside of another reduce: its operands cannot be tiled."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +123,7 @@ class ChainFinder:
         held = (*self.kept[a], *self.kept[b])
         if not held and merged.repeats((), flows, None) == 1:
             verdict = _parallel(max(map(_points, merged.results)), merged.work)
-            verdict = verdict and self._pays(groups, saved, NESTED_EFFICIENCY)
+            verdict = verdict and pays(groups, saved, NESTED_EFFICIENCY, self.target)
             return Chain((), saved) if verdict else verdict
         return self._kept_rows(merged, tuple(dict.fromkeys((*held, *flows))), saved)
 
@@ -152,30 +146,8 @@ class ChainFinder:
             facts = {"bytes": shared, "limit": SHARED_OPERANDS}
             return Verdict("fuse.operand-too-large", message, dict(facts))
         verdict = _parallel(rows.count, merged.work)
-        verdict = verdict and self._pays(merged.groups, saved, ROW_EFFICIENCY)
+        verdict = verdict and pays(merged.groups, saved, ROW_EFFICIENCY, self.target)
         return Chain(needed, saved) if verdict else verdict
-
-    def _pays(self, groups: Sequence[GroupOp], saved: int, efficiency: float) -> Verdict:
-        """Whether the time saved, a launch and what is no longer moved, is more than what the
-        products in the kernel lose."""
-        gained = self.target.time_us(saved, 0)
-        lost = sum(self._products_us(group) for group in groups) * (1 / efficiency - 1)
-        if gained >= lost:
-            return Verdict()
-        message = "the products would lose more time than is saved"
-        facts = {"saved_us": round(gained, 2), "lost_us": round(lost, 2)}
-        return Verdict("fuse.product-slower", message, dict(facts))
-
-    def _products_us(self, group: GroupOp) -> float:
-        """Modelled time of the arithmetic of a group's sums of products."""
-        total = 0.0
-        largest = max(map(_points, group.inputs), default=1)
-        for op in group.body_ops():
-            if isinstance(op, lazy.ReduceOp) and _points(op.operand) > 2 * largest:
-                type = lazy.element_type_of(op.result)
-                work = 2 * _points(op.operand)
-                total += self.target.time_us(0, work, type, matrix=True) - self.target.launch_us
-        return total
 
     def _merge(self, a: int, b: int, chain: Chain, saved: int) -> None:
         graph = self.plan.graph
@@ -281,11 +253,9 @@ class Merged:
             message = "the merged kernel would be too long"
             facts = {"operations": count, "limit": MAX_OPERATIONS}
             return Verdict("fuse.too-many-operations", message, dict(facts))
-        buffers = len(self.inputs())
-        if buffers > MAX_BUFFERS or len(self.outputs) > MAX_OUTPUTS:
-            message = "the merged kernel would have too many buffers"
-            facts = {"buffers": buffers, "limit": MAX_BUFFERS}
-            return Verdict("fuse.too-many-buffers", message, dict(facts))
+        verdict = within_launch(len(self.inputs()), len(self.outputs))
+        if not verdict:
+            return verdict
         ordered = lazy.ScanOp | lazy.ScatterOp
         if any(isinstance(op, ordered) for group in self.groups for op in group.body_ops()):
             return Verdict("fuse.runs-in-order", "one of the groups runs in order along an axis")

@@ -15,6 +15,7 @@ from xdsl.ir import SSAValue
 
 from plait.passes.fusion.footprint import Footprint, Where
 from plait.passes.fusion.graph import GroupGraph
+from plait.passes.fusion.stores import MAX_OUTPUTS
 
 LoadSet = frozenset[tuple[SSAValue, Where]]
 Space = tuple[tuple[int, ...], tuple[int, ...]]
@@ -60,6 +61,8 @@ def independent_clusters(graph: GroupGraph, nodes: Iterable[int]) -> list[list[i
     clusters = list[list[int]]()
     for node in nodes:
         for cluster in reversed(clusters[-_TRIED_CLUSTERS:]):
+            if len(cluster) >= MAX_OUTPUTS:
+                continue
             earlier = [other for other in cluster if graph.before(other, node)]
             later = [other for other in cluster if not graph.before(other, node)]
             if graph.depends_on_any(earlier, node) is None and all(

@@ -15,10 +15,8 @@ from plait.passes.analysis.targets import Target
 from plait.passes.analysis.work import operations_of
 from plait.passes.fusion.cost import bytes_of
 from plait.passes.fusion.engine import MAX_OPERATIONS
-from plait.passes.fusion.kernels import MAX_OUTPUTS
-from plait.passes.fusion.legality import YES, Verdict, independent
+from plait.passes.fusion.legality import YES, Verdict, independent, within_launch
 from plait.passes.fusion.plan import Plan
-from plait.passes.fusion.stores import MAX_BUFFERS
 
 MOSTLY_LAUNCH = 4.0
 """A kernel is small if its modelled time is at most this many times that of its launch."""
@@ -96,9 +94,9 @@ def _may_join(plan: Plan, cluster: Cluster, number: int, target: Target) -> Verd
     together = [*cluster.groups, group]
     buffers = len({value for each in together for value in each.inputs})
     outputs = sum(len(each.outputs) for each in together)
-    if buffers > MAX_BUFFERS or outputs > MAX_OUTPUTS:
-        facts = {"buffers": buffers, "limit": MAX_BUFFERS}
-        return Verdict("fuse.too-many-buffers", "a launch takes no more buffers", dict(facts))
+    verdict = within_launch(buffers, outputs)
+    if not verdict:
+        return verdict
     count = _operations(together)
     if count > MAX_OPERATIONS:
         facts = {"operations": count, "limit": MAX_OPERATIONS}

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from plait.passes.fusion.engine import Merge
 from plait.passes.fusion.footprint import Footprint
-from plait.passes.fusion.legality import YES, Verdict
-from plait.passes.fusion.stores import MAX_BUFFERS
+from plait.passes.fusion.legality import YES, Verdict, within_launch
 
-MAX_OUTPUTS = 24
 MIN_ROWS = 32
 """Rows that a kernel with full-size results needs: they are what runs in parallel."""
 SMALL_SPACE = 1 << 15
@@ -33,11 +31,7 @@ def aligned(merge: Merge) -> Verdict:
 
 def fits(merge: Merge) -> Verdict:
     """The kernel's arguments fit a launch."""
-    buffers = len(merge.whole.buffers())
-    if buffers <= MAX_BUFFERS and len(merge.whole.outputs) <= MAX_OUTPUTS:
-        return YES
-    message = "the merged kernel would have too many buffers"
-    return Verdict("fuse.too-many-buffers", message, {"buffers": buffers, "limit": MAX_BUFFERS})
+    return within_launch(len(merge.whole.buffers()), len(merge.whole.outputs))
 
 
 def saves_bytes(merge: Merge) -> Verdict:

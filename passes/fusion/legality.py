@@ -15,7 +15,7 @@ from plait.dialects.fuse import GroupOp
 from plait.dialects.lazy_shapes import show
 from plait.passes.fusion.footprint import Footprint
 from plait.passes.fusion.graph import GroupGraph
-from plait.passes.fusion.stores import MAX_BUFFERS
+from plait.passes.fusion.stores import MAX_BUFFERS, MAX_OUTPUTS
 from plait.passes.remarks import Fact
 
 
@@ -103,12 +103,17 @@ def same_phase(a: Footprint, b: Footprint) -> Verdict:
 
 
 def fits_launch(a: Footprint, b: Footprint) -> Verdict:
-    """The merged kernel has no more buffers than a launch can take."""
-    count = len(a.buffers() | b.buffers())
-    if count <= MAX_BUFFERS:
+    """The merged kernel reads and writes no more buffers than a launch can take."""
+    return within_launch(len(a.buffers() | b.buffers()), len(a.outputs) + len(b.outputs))
+
+
+def within_launch(read: int, written: int) -> Verdict:
+    """A launch can take so many buffers."""
+    if read <= MAX_BUFFERS and written <= MAX_OUTPUTS:
         return YES
-    message = "the merged kernel would read too many buffers"
-    return Verdict("fuse.too-many-buffers", message, {"buffers": count, "limit": MAX_BUFFERS})
+    message = "the merged kernel would have too many buffers"
+    facts = {"read": read, "written": written, "limits": (str(MAX_BUFFERS), str(MAX_OUTPUTS))}
+    return Verdict("fuse.too-many-buffers", message, dict(facts))
 
 
 def independent(graph: GroupGraph, a: int, b: int) -> Verdict:

@@ -27,6 +27,8 @@ from plait.passes.fusion.views import Strided, apply
 
 MAX_BUFFERS = 48
 """Buffers one kernel reads at most; a CUDA launch takes 4 KB of arguments."""
+MAX_OUTPUTS = 24
+"""Buffers one kernel writes at most."""
 MAX_SHARED_WORK = 64
 """Work per element that is repeated in several kernels at most."""
 MAX_REPEATED_WORK = 2

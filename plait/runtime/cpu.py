@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,8 +15,8 @@ from plait.errors import PlaitError
 from plait.lowering.llvm_text import ModuleText
 from plait.lowering.target_llvm import kernels_of, print_kernel
 from plait.runtime import cpu_jit, cpu_pool
-from plait.runtime.cpu_host import HostPlan, View, read_host
 from plait.runtime.cpu_memory import ResultPool, aligned_bytes, as_array, place
+from plait.runtime.host_plan import HostPlan, View, read_host
 
 Array = NDArray[Any]
 
@@ -127,37 +126,9 @@ class CompiledPlan:
         Contiguous arguments are read in place. An argument the program updates in place holds
         the new value afterwards, and is itself the corresponding result.
         """
-        given = self._check(arrays)
+        given = self.host.check(arrays)
         with self._lock:
             return self._run(given)
-
-    def _check(self, arrays: Sequence[Any]) -> list[Array]:
-        wanted = self.host.arguments
-        if len(arrays) != len(wanted):
-            raise PlaitError(
-                f"run: expected {len(wanted)} arrays, found {len(arrays)}; pass one per input"
-            )
-        updated = set(self.host.aliases.values())
-        given: list[Array] = []
-        for index, (buffer, value) in enumerate(zip(wanted, arrays, strict=True)):
-            info = self.host.buffers[buffer]
-            array = np.asarray(value)
-            if array.shape != info.shape:
-                raise PlaitError(
-                    f"run: input {index}: expected shape {info.shape}, found {array.shape}"
-                )
-            if not _same_element(array.dtype, info.dtype):
-                raise PlaitError(
-                    f"run: input {index}: expected dtype {info.dtype}, found {array.dtype}; "
-                    "convert it with astype"
-                )
-            if index in updated and (array is not value or not array.flags.writeable):
-                raise PlaitError(
-                    f"run: input {index} is updated in place: expected a writeable numpy "
-                    f"array, found {'a read-only one' if array is value else type(value)}"
-                )
-            given.append(array)
-        return given
 
     def _run(self, given: list[Array]) -> list[Array]:
         host = self.host
@@ -264,13 +235,6 @@ class _Segment:
         cpu_pool.POOL.run(
             self.steps.ctypes.data, len(self.steps), self.counters.ctypes.data, self.threads
         )
-
-
-def _same_element(found: np.dtype[Any], wanted: np.dtype[Any]) -> bool:
-    """Equal, or integers of one width: buffers do not know signs."""
-    if found == wanted:
-        return True
-    return found.kind in "iu" and wanted.kind in "iu" and found.itemsize == wanted.itemsize
 
 
 def _strided(array: Array, view: View, dtype: np.dtype[Any]) -> Array:

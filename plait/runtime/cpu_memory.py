@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from plait.runtime.cpu_host import HostPlan
+from plait.runtime.host_plan import HostPlan
 
 Bytes = NDArray[np.uint8]
 ALIGNMENT = 64

@@ -13,7 +13,7 @@ from plait.dtypes import Array
 from plait.errors import PlaitError
 from plait.lowering.convert_nest_to_gpu import geometry
 from plait.lowering.target_cuda import functions_of, print_module
-from plait.runtime.cpu_host import HostPlan, View, read_host
+from plait.runtime.host_plan import HostPlan, View, read_host
 
 
 def driver() -> Any:
@@ -66,8 +66,7 @@ class CompiledPlan:
     def run(self, *arrays: Any) -> list[Array]:
         """The results; an array whose argument a result takes over is updated in place."""
         cuda, host = self.cuda, self.host
-        if len(arrays) != len(host.arguments):
-            raise PlaitError(f"the plan takes {len(host.arguments)} arrays, found {len(arrays)}")
+        host.check(arrays)
         try:
             memory = [self.pool.allocate(max(buffer.nbytes, 1)) for buffer in host.buffers]
             for number, constant in host.constants.items():
@@ -79,7 +78,10 @@ class CompiledPlan:
                 grid, block = self.launches[launch.kernel]
                 pointers = [np.uintp(int(memory[view.buffer])) for view in launch.arguments]
                 self.code.get_function(launch.kernel)(*pointers, grid=grid, block=block)
-            results = [self.fetched(memory, view) for view in host.results]
+            results = [
+                self.fetched(memory, view).view(dtype)
+                for view, dtype in zip(host.results, host.result_dtypes, strict=True)
+            ]
         except cuda.Error as error:
             raise PlaitError(f"the cuda backend failed: {error}") from None
         for number, argument in host.aliases.items():

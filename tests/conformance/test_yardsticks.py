@@ -7,13 +7,9 @@ from pathlib import Path
 from plait.tools.bench_conformance import compare
 
 BEHIND = {
-    ("others", "adam-list (Inductor)"),
     ("others", "inner-and-outer (nvFuser)"),
-    ("others", "pad-and-cast (users of PyTorch)"),
     ("others", "row-and-column-sum (Inductor)"),
     ("others", "sum-and-transpose (Inductor)"),
-    ("others", "three-small (Inductor)"),
-    ("tinygrad large", "conv_bn_relu"),
     ("tinygrad large", "gpt2_block"),
     ("tinygrad large", "resnet50_sgd"),
     ("tinygrad targets", "test_become_existing_buf_complex#1"),

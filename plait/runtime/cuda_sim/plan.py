@@ -14,8 +14,8 @@ from plait.dtypes import Array
 from plait.errors import PlaitError
 from plait.lowering.convert_nest_to_gpu import geometry
 from plait.lowering.target_cuda import functions_of, print_module
-from plait.runtime.cpu_host import HostPlan, View, read_host
 from plait.runtime.cuda_sim.build import library
+from plait.runtime.host_plan import HostPlan, View, read_host
 
 _GUARD = 256
 """Bytes around every buffer that no kernel may touch."""
@@ -120,22 +120,13 @@ class CompiledPlan:
 
     def memory(self, arrays: Sequence[Any]) -> list[Array]:
         """A guarded copy of every buffer of the plan."""
-        if len(arrays) != len(self.host.arguments):
-            raise PlaitError(
-                f"the plan takes {len(self.host.arguments)} arrays, found {len(arrays)}"
-            )
+        self.host.check(arrays)
         memory = [guarded(buffer.shape, buffer.dtype) for buffer in self.host.buffers]
         for number, constant in self.host.constants.items():
             memory[number][...] = constant
-        for number, (buffer, array) in enumerate(zip(self.host.arguments, arrays, strict=True)):
+        for buffer, array in zip(self.host.arguments, arrays, strict=True):
             given = np.asarray(array)
             target = memory[buffer]
-            same = given.dtype.itemsize == target.dtype.itemsize
-            if given.shape != target.shape or not same:
-                raise PlaitError(
-                    f"argument {number}: expected {target.dtype} of shape {target.shape}, found "
-                    f"{given.dtype} of shape {given.shape}"
-                )
             bits = np.ascontiguousarray(given).view(target.dtype)
             target[...] = bits.reshape(buffer_shape(self.host, buffer))
         return memory

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -28,6 +29,8 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import DiagnosticException
 from xdsl.utils.hints import isa
 
+from plait.errors import PlaitError
+
 Array = NDArray[Any]
 
 
@@ -49,7 +52,7 @@ def element_dtype(type: Attribute) -> np.dtype[Any]:
             return np.dtype(np.bool_)
         unsigned = type.signedness.data == Signedness.UNSIGNED
         return np.dtype(f"{'uint' if unsigned else 'int'}{width}")
-    raise DiagnosticException(f"cpu: no numpy type for element type {type}")
+    raise DiagnosticException(f"no numpy type for element type {type}")
 
 
 @dataclass(frozen=True)
@@ -103,6 +106,42 @@ class HostPlan:
     result_dtypes: list[np.dtype[Any]] = field(default_factory=list[np.dtype[Any]])
     aliases: dict[int, int] = field(default_factory=dict[int, int])
     """Result number to the argument that must hold it afterwards."""
+
+    def check(self, arrays: Sequence[Any]) -> list[Array]:
+        """The arguments as arrays; raises :class:`PlaitError` for those that do not fit."""
+        if len(arrays) != len(self.arguments):
+            raise PlaitError(
+                f"run: expected {len(self.arguments)} arrays, found {len(arrays)}; pass one per "
+                "input"
+            )
+        updated = set(self.aliases.values())
+        given: list[Array] = []
+        for index, (buffer, value) in enumerate(zip(self.arguments, arrays, strict=True)):
+            info = self.buffers[buffer]
+            array = np.asarray(value)
+            if array.shape != info.shape:
+                raise PlaitError(
+                    f"run: input {index}: expected shape {info.shape}, found {array.shape}"
+                )
+            if not _same_element(array.dtype, info.dtype):
+                raise PlaitError(
+                    f"run: input {index}: expected dtype {info.dtype}, found {array.dtype}; "
+                    "convert it with astype"
+                )
+            if index in updated and (array is not value or not array.flags.writeable):
+                raise PlaitError(
+                    f"run: input {index} is updated in place: expected a writeable numpy "
+                    f"array, found {'a read-only one' if array is value else type(value)}"
+                )
+            given.append(array)
+        return given
+
+
+def _same_element(found: np.dtype[Any], wanted: np.dtype[Any]) -> bool:
+    """Equal, or integers of one width: buffers do not know signs."""
+    if found == wanted:
+        return True
+    return found.kind in "iu" and wanted.kind in "iu" and found.itemsize == wanted.itemsize
 
 
 def _row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -176,7 +215,7 @@ class _Reader:
             self.finish(op)
         elif not isinstance(op, memref.DeallocOp):
             raise DiagnosticException(
-                f"cpu: the host function has '{op.name}'; expected memref.alloc, "
+                f"the host function has '{op.name}'; expected memref.alloc, "
                 "memref.get_global, memref.reinterpret_cast, func.call and func.return"
             )
 
@@ -186,14 +225,14 @@ class _Reader:
             buffer = self.global_buffers[name] = self.new_buffer(op.memref.type)
             value = self.globals[name].initial_value
             if not isinstance(value, DenseIntOrFPElementsAttr):
-                raise DiagnosticException(f"cpu: memref.global @{name} needs a dense value")
+                raise DiagnosticException(f"memref.global @{name} needs a dense value")
             self.plan.constants[buffer] = dense_array(value, self.plan.buffers[buffer])
         self.bind(op.memref, self.global_buffers[name])
 
     def view(self, op: memref.ReinterpretCastOp) -> None:
         source = self.views[op.source]
         if op.offsets or op.sizes or any(stride not in self.numbers for stride in op.strides):
-            raise DiagnosticException("cpu: memref.reinterpret_cast on the host must be static")
+            raise DiagnosticException("memref.reinterpret_cast on the host must be static")
         shape = tuple(op.static_sizes.get_values())
         dynamic = iter(op.strides)
         strides = tuple(
@@ -261,4 +300,4 @@ def read_host(module: ModuleOp, name: str) -> HostPlan:
     for op in module.body.block.ops:
         if isinstance(op, func.FuncOp) and op.sym_name.data == name:
             return _Reader(module, op).run()
-    raise DiagnosticException(f"cpu: the module has no function '@{name}'")
+    raise DiagnosticException(f"the module has no function '@{name}'")

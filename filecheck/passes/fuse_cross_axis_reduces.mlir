@@ -28,10 +28,10 @@ func.func @gradients(%g: tensor<32x16xf32>, %x: tensor<32x8xf32>)
 // CHECK:         fuse.group "sum_0"
 // CHECK:         fuse.group "sum_1"
 // REMARK: missed: [fuse.longer-reduce] 'sum_0' and 'sum_1' stay two kernels
-func.func @longer(%x: tensor<64x32xf32>) -> (tensor<64xf32>, tensor<f32>) {
-  %0 = lazy.reduce sum %x axes = [1] : tensor<64x32xf32> -> tensor<64xf32>
-  %1 = lazy.reduce sum %x axes = [0, 1] : tensor<64x32xf32> -> tensor<f32>
-  func.return %0, %1 : tensor<64xf32>, tensor<f32>
+func.func @longer(%x: tensor<1024x64xf32>) -> (tensor<1024xf32>, tensor<f32>) {
+  %0 = lazy.reduce sum %x axes = [1] : tensor<1024x64xf32> -> tensor<1024xf32>
+  %1 = lazy.reduce sum %x axes = [0, 1] : tensor<1024x64xf32> -> tensor<f32>
+  func.return %0, %1 : tensor<1024xf32>, tensor<f32>
 }
 
 // -----

@@ -123,12 +123,19 @@ def footprint_of(groups: Sequence[GroupOp], memo: Memo | None = None) -> Footpri
     for op in reduces:
         walk.visit(op.operand, walk.full, late=False)
     walk.choose_order()
-    for value in results:
+    for value in map(_core, results):
         if not walk.visit_result(value):
             return _without_space(groups, outputs)
     walk.check_flows()
     sweeps = _sweeps(ops, members, results, walk.points)
     return Footprint.of(shape, reduced, walk.loads, outputs, sweeps, walk.aligned)
+
+
+def _core(value: SSAValue) -> SSAValue:
+    """A stored value before views that keep every element: a kernel undoes them in the store."""
+    while isinstance(value.owner, lazy.PermuteOp | lazy.ReshapeOp | lazy.FlipOp):
+        value = value.owner.operand
+    return value
 
 
 def _sweeps(

@@ -17,6 +17,7 @@ from plait.passes import remarks
 from plait.passes.analysis.targets import Target
 from plait.passes.fusion.chains import Merged
 from plait.passes.fusion.cost import bytes_of
+from plait.passes.fusion.kernels import SMALL_SPACE
 from plait.passes.fusion.legality import YES, Verdict, independent
 from plait.passes.fusion.plan import Plan
 from plait.passes.fusion.products import NESTED_EFFICIENCY, pays
@@ -30,17 +31,20 @@ class Shape:
     """Elements of its largest result."""
     length: int
     """Elements that its longest reduce combines for one of them."""
+    walked: int
+    """Points of its largest space."""
 
     @staticmethod
     def of(groups: Sequence[GroupOp]) -> Shape:
-        points, length = 1, 1
+        points, length, walked = 1, 1, 1
         for group in groups:
             points = max(points, *(prod(lazy.shape_of(value)) for value in group.outputs))
             for op in group.body_ops():
                 if isinstance(op, lazy.ReduceOp | lazy.ArgReduceOp):
                     whole, kept = (prod(lazy.shape_of(v)) for v in (op.operand, op.results[0]))
                     length = max(length, whole // max(kept, 1))
-        return Shape(points, length)
+                    walked = max(walked, whole)
+        return Shape(points, length, max(points, walked))
 
 
 @dataclass
@@ -88,10 +92,11 @@ class SiblingFinder:
         if not verdict:
             return verdict
         sides = [self._groups(a), self._groups(b)]
-        if any(_is_special(side) for side in sides):
-            return Verdict("fuse.runs-in-order", "one of the groups has a schedule of its own")
         small, large = sorted(map(Shape.of, sides), key=lambda shape: shape.points)
-        if large.length == 1 or small.length > large.length:
+        few = max(small.walked, large.walked) <= SMALL_SPACE
+        if any(_is_special(side, few) for side in sides):
+            return Verdict("fuse.runs-in-order", "one of the groups has a schedule of its own")
+        if not few and (large.length == 1 or small.length > large.length):
             message = "the reduces of the smaller result are longer: they need more threads"
             facts = {"lengths": (str(small.length), str(large.length))}
             return Verdict("fuse.longer-reduce", message, dict(facts))
@@ -139,12 +144,13 @@ class SiblingFinder:
                 )
 
 
-def _is_special(groups: Sequence[GroupOp]) -> bool:
-    """Whether groups run in order along an axis, keep rows, or store what they sweep again."""
+def _is_special(groups: Sequence[GroupOp], few: bool) -> bool:
+    """Whether groups run in order along an axis, keep rows, or sweep rows again where those are
+    more than a ``few`` points."""
     special = lazy.ScanOp | lazy.ScatterOp | KeepOp
-    return any(isinstance(op, special) for g in groups for op in g.body_ops()) or any(
-        _is_swept(group) for group in groups
-    )
+    if any(isinstance(op, special) for group in groups for op in group.body_ops()):
+        return True
+    return not few and any(map(_is_swept, groups))
 
 
 def _is_swept(group: GroupOp) -> bool:

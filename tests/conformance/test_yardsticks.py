@@ -7,9 +7,7 @@ from pathlib import Path
 from plait.tools.bench_conformance import compare
 
 BEHIND = {
-    ("others", "inner-and-outer (nvFuser)"),
     ("others", "row-and-column-sum (Inductor)"),
-    ("others", "sum-and-transpose (Inductor)"),
     ("tinygrad large", "gpt2_block"),
     ("tinygrad large", "resnet50_sgd"),
     ("tinygrad targets", "test_become_existing_buf_complex#1"),

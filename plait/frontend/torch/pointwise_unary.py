@@ -113,12 +113,12 @@ _enter(
         "isneginf": lambda x: x == -math.inf,
         "isposinf": lambda x: x == math.inf,
         "logical_not": lambda x: x == 0,
-        "signbit": lambda x: _signbit(x),
+        "signbit": lambda x: signbit(x),
     },
 )
 
 
-def _signbit(x: Tensor) -> Tensor:
+def signbit(x: Tensor) -> Tensor:
     integer = {"float32": "int32", "float64": "int64"}.get(x.dtype)
     if x.is_floating and integer is None:
         raise UnsupportedError(f"the sign bit of {x.dtype}")

@@ -14,6 +14,7 @@ except ImportError:
 
 aten: Any = torch.ops.aten
 prims: Any = import_module("torch._prims_common")
+fx: Any = import_module("torch.fx")
 
 
 class UnsupportedError(Exception):

@@ -21,7 +21,8 @@ _I64 = type_of_name("int64")
 
 def linear_gradient(function: Callable[[Tensor], Tensor], like: Tensor, g: Tensor) -> Tensor:
     """The gradient of a linear function, which needs no values of its argument."""
-    made = grad(function(like), [like], accumulated(g).reshape(function(like).shape))[0]
+    wide = Tensor(None, (), like.shape, accumulated(like).element)
+    made = grad(function(wide), [wide], g.cast(wide.element))[0]
     return made.cast(like.element)
 
 

@@ -1,0 +1,77 @@
+"""A part of a graph that is one plan: its inputs and results are values of the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from plait.frontend.schedule import Plan
+from plait.frontend.tensor import Tensor
+from plait.frontend.torch.arrays import to_array, to_tensor
+from plait.frontend.torch.concrete import Values
+from plait.frontend.torch.types import element
+from plait.frontend.trace import build_module
+
+
+def like(fake: Any) -> Tensor:
+    """A tensor without data, of the shape and type of a fake one."""
+    return Tensor(None, (), tuple(fake.shape), element(fake.dtype))
+
+
+class Segment:
+    """Operators that are computed together, while they are collected."""
+
+    def __init__(self) -> None:
+        self.inputs: dict[Any, Tensor] = {}
+        """Values from elsewhere, by node."""
+        self.values: dict[Any, Any] = {}
+        """What is computed here, by node: tensors and tuples of them."""
+        self.conditions: list[Tensor] = []
+        """What must hold for results to be right."""
+
+    def input(self, node: Any, fake: Any) -> Tensor:
+        """A value from elsewhere."""
+        if node not in self.inputs:
+            made = like(fake)
+            made.name = node.name if node.name.isidentifier() else None
+            self.inputs[node] = made
+        return self.inputs[node]
+
+
+class Compiled:
+    """A segment as a plan, with the nodes whose values it takes and gives."""
+
+    def __init__(self, segment: Segment, outputs: Sequence[Any], fakes: Values):
+        self.outputs = list(outputs)
+        results = [segment.values[node] for node in outputs]
+        program, found = build_module([*results, *segment.conditions])
+        nodes = {id(tensor): node for node, tensor in segment.inputs.items()}
+        self.inputs = [nodes[id(tensor)] for tensor in found]
+        self.plan = Plan(program, found)
+        self.forms = [(fakes[node].dtype, fakes[node].stride()) for node in outputs]
+
+    def run(self, env: Mapping[Any, Any], backend: str) -> dict[Any, Any]:
+        """The values of its output nodes; raises IndexError for positions out of range."""
+        given = [to_array(env[node]) for node in self.inputs]
+        arrays = self.plan.run(*given, backend=backend)
+        count = len(self.outputs)
+        if not all(bool(condition) for condition in arrays[count:]):
+            raise IndexError("index out of range in a compiled graph")
+        made: dict[Any, Any] = {}
+        owned: set[int] = {storage_of(array) for array in given}
+        for node, array, (dtype, stride) in zip(
+            self.outputs, arrays[:count], self.forms, strict=True
+        ):
+            storage = storage_of(array)
+            tensor = to_tensor(array.copy() if storage in owned else array, dtype, stride)
+            owned.add(storage)
+            made[node] = tensor
+        return made
+
+
+def storage_of(array: Any) -> int:
+    """Identifies the memory that an array shows, whatever part of it."""
+    base = array
+    while getattr(base, "base", None) is not None:
+        base = base.base
+    return id(base)

@@ -6,6 +6,7 @@ from typing import Any
 
 from plait.frontend.torch import (
     activations,
+    attention,
     contractions,
     convolutions,
     creation,
@@ -30,6 +31,7 @@ FAMILIES = (
     joins,
     contractions,
     convolutions,
+    attention,
     pooling,
     indexing,
     creation,

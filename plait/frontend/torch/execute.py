@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from importlib import import_module
 from typing import Any
 
+from plait.frontend.torch import phases
 from plait.frontend.torch.api import fx, torch
 from plait.frontend.torch.concrete import key_of, propagate
 from plait.frontend.torch.importer import Imported, Importer, has_tensor
@@ -96,6 +98,14 @@ def _attribute(module: Any, target: str) -> Any:
     return module
 
 
+_fakes: Any = import_module("torch._subclasses.fake_tensor")
+_UNKNOWN_SHAPES = (
+    _fakes.UnsupportedFakeTensorException,
+    _fakes.DynamicOutputShapeException,
+    _fakes.DataDependentOutputException,
+)
+
+
 class CompiledGraph:
     """A graph that is compiled once for each combination of shapes it is called with."""
 
@@ -104,18 +114,19 @@ class CompiledGraph:
         self.programs: dict[Any, Program | None] = {}
 
     def program(self, args: Sequence[Any]) -> Program | None:
-        """The program for these arguments; None for a graph whose shapes depend on data."""
+        """The program for these arguments; None for a graph that PyTorch must run as it is."""
         key = key_of(args)
         if key not in self.programs:
-            try:
-                self.programs[key] = Program(self.module, args, self.backend)
-            except torch._subclasses.fake_tensor.UnsupportedFakeTensorException:
-                self.programs[key] = None
-            except torch._subclasses.fake_tensor.DynamicOutputShapeException:
-                self.programs[key] = None
-            except torch._subclasses.fake_tensor.DataDependentOutputException:
-                self.programs[key] = None
+            self.programs[key] = self._made(args)
         return self.programs[key]
+
+    def _made(self, args: Sequence[Any]) -> Program | None:
+        if any(phases.writes(node) for node in self.module.graph.nodes):
+            return None
+        try:
+            return Program(self.module, args, self.backend)
+        except _UNKNOWN_SHAPES:
+            return None
 
     def __call__(self, *args: Any) -> Any:
         program = self.program(args)

@@ -36,7 +36,7 @@ def has_effect(node: Any) -> bool:
 
 
 def writes(node: Any) -> bool:
-    """Whether an operator changes what it is given, or is not known."""
+    """Whether an operator changes what it is given."""
     schema = getattr(node.target, "_schema", None)
     return bool(schema is not None and schema.is_mutable)
 
@@ -47,29 +47,18 @@ class Order:
     def __init__(self) -> None:
         self.effect = FIRST
         """The phase of the last operator with an effect."""
-        self.floor = FIRST
-        """Nothing may run before this phase: memory changes in it."""
-        self.last = FIRST
 
     def computed(self, sources: Sequence[int]) -> int:
         """The phase of an operator that plait computes."""
-        number = max((0, self.floor, *sources))
-        return self._used(number + number % 2)
+        number = max((0, *sources))
+        return number + number % 2
 
     def called(self, node: Any, sources: Sequence[int]) -> int:
         """The phase of an operator that PyTorch runs."""
-        number = max((FIRST, self.floor, *sources))
+        number = max((FIRST, *sources))
         if has_effect(node):
             number = max(number, self.effect)
-        if writes(node):
-            number = max(number, self.last)
         number += 1 - number % 2
         if has_effect(node):
             self.effect = number
-        if writes(node):
-            self.floor = number
-        return self._used(number)
-
-    def _used(self, number: int) -> int:
-        self.last = max(self.last, number)
         return number

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
+from plait.dtypes import Array
 from plait.frontend.schedule import Plan
 from plait.frontend.tensor import Tensor
 from plait.frontend.torch.arrays import to_array, to_tensor
@@ -43,30 +44,53 @@ class Compiled:
 
     def __init__(self, segment: Segment, outputs: Sequence[Any], fakes: Values):
         self.outputs = list(outputs)
-        results = [segment.values[node] for node in outputs]
+        self.forms = [form_of(fakes[node]) for node in outputs]
+        """Type and strides of each output, or a list of them."""
+        results: list[Tensor] = []
+        for node in outputs:
+            value: Any = segment.values[node]
+            results.extend(cast(Sequence[Tensor], value) if isinstance(value, tuple) else [value])
         program, found = build_module([*results, *segment.conditions])
         nodes = {id(tensor): node for node, tensor in segment.inputs.items()}
         self.inputs = [nodes[id(tensor)] for tensor in found]
+        self.count = len(results)
         self.plan = Plan(program, found)
-        self.forms = [(fakes[node].dtype, fakes[node].stride()) for node in outputs]
 
     def run(self, env: Mapping[Any, Any], backend: str) -> dict[Any, Any]:
         """The values of its output nodes; raises IndexError for positions out of range."""
         given = [to_array(env[node]) for node in self.inputs]
         arrays = self.plan.run(*given, backend=backend)
-        count = len(self.outputs)
-        if not all(bool(condition) for condition in arrays[count:]):
+        if not all(bool(condition) for condition in arrays[self.count :]):
             raise IndexError("index out of range in a compiled graph")
+        results = iter(unshared(arrays[: self.count], given))
         made: dict[Any, Any] = {}
-        owned: set[int] = {storage_of(array) for array in given}
-        for node, array, (dtype, stride) in zip(
-            self.outputs, arrays[:count], self.forms, strict=True
-        ):
-            storage = storage_of(array)
-            tensor = to_tensor(array.copy() if storage in owned else array, dtype, stride)
-            owned.add(storage)
-            made[node] = tensor
+        for node, form in zip(self.outputs, self.forms, strict=True):
+            if isinstance(form, list):
+                made[node] = tuple(to_tensor(next(results), *each) for each in form)
+            else:
+                made[node] = to_tensor(next(results), *form)
         return made
+
+
+Form = tuple[Any, tuple[int, ...]]
+"""The type and the strides that PyTorch expects of a value."""
+
+
+def form_of(fake: Any) -> Form | list[Form]:
+    if isinstance(fake, tuple | list):
+        return [(each.dtype, each.stride()) for each in fake]  # pyright: ignore
+    return fake.dtype, fake.stride()
+
+
+def unshared(arrays: Sequence[Array], given: Sequence[Array]) -> list[Array]:
+    """Arrays of which none shows the memory of another, or of ``given``."""
+    taken = {storage_of(array) for array in given}
+    made: list[Array] = []
+    for array in arrays:
+        storage = storage_of(array)
+        made.append(array.copy() if storage in taken else array)
+        taken.add(storage)
+    return made
 
 
 def storage_of(array: Any) -> int:

@@ -1,0 +1,156 @@
+"""Runs operators of PyTorch's own test database through plait and compares with eager PyTorch.
+
+    python tests/torch/sweep.py [--samples N] [--grad] [NAME...]
+
+prints, for each operator, whether all of it ran in plait (``whole``), some of it in PyTorch
+(``part``), or what went wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+import torch
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.testing._internal.common_methods_invocations import op_db
+from torch.utils import _pytree as pytree
+
+from plait.frontend.torch.backend import decompositions
+from plait.frontend.torch.execute import CompiledGraph
+
+TOLERANCE = {"rtol": 1e-4, "atol": 1e-5, "equal_nan": True, "check_stride": True}
+
+
+@dataclass
+class Outcome:
+    """What became of the samples of one operator."""
+
+    samples: int = 0
+    whole: int = 0
+    fallbacks: Counter[str] = field(default_factory=Counter[str])
+    wrong: list[str] = field(default_factory=list[str])
+    errors: list[str] = field(default_factory=list[str])
+
+    @property
+    def verdict(self) -> str:
+        if self.wrong:
+            return "wrong"
+        if self.errors:
+            return "error"
+        if not self.samples:
+            return "none"
+        return "whole" if self.whole == self.samples else "part"
+
+
+def named(name: str) -> Any:
+    """An operator of the database by its full name."""
+    return next(op for op in op_db if full_name(op) == name)
+
+
+def full_name(op: Any) -> str:
+    return f"{op.name}.{op.variant_test_name}" if op.variant_test_name else op.name
+
+
+def trace(function: Callable[..., Any], flat: list[Any]) -> Any:
+    """The function as a graph of operators that no longer writes to memory."""
+    functional = torch.func.functionalize(function, remove="mutations_and_views")
+    module = make_fx(functional, decomposition_table=decompositions())(*flat)
+    module.graph.eliminate_dead_code()
+    return module
+
+
+def as_function(op: Any, sample: Any) -> tuple[Callable[..., Any], list[Any]]:
+    """A sample as a function of its tensors alone."""
+    leaves, spec = pytree.tree_flatten((sample.input, sample.args, sample.kwargs))
+    places = [k for k, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
+
+    def function(*tensors: Any) -> list[Any]:
+        filled = list(leaves)
+        for place, tensor in zip(places, tensors, strict=True):
+            filled[place] = tensor
+        given, args, kwargs = pytree.tree_unflatten(filled, spec)
+        made = pytree.tree_leaves(op(given, *args, **kwargs))
+        return [leaf for leaf in made if isinstance(leaf, torch.Tensor)]
+
+    return function, [leaves[place].detach() for place in places]
+
+
+def run_sample(function: Callable[..., Any], tensors: list[Any], outcome: Outcome) -> None:
+    """Adds the outcome of one sample."""
+    try:
+        torch.manual_seed(0)
+        expected = function(*[tensor.clone() for tensor in tensors])
+        module = trace(function, [tensor.clone() for tensor in tensors])
+    except Exception:
+        return
+    outcome.samples += 1
+    compiled = CompiledGraph(module)
+    try:
+        torch.manual_seed(0)
+        made = compiled(*tensors)
+        program = compiled.program(tensors)
+    except Exception as error:
+        outcome.errors.append(f"{type(error).__name__}: {error}"[:300])
+        return
+    if program is None:
+        outcome.fallbacks["shapes that depend on data"] += 1
+    else:
+        called = {str(node.target): why for node, why in program.imported.reasons.items()}
+        outcome.fallbacks.update(f"{name} ({why})" for name, why in called.items())
+        outcome.whole += not called
+    try:
+        torch.testing.assert_close(made, expected, **TOLERANCE)
+    except AssertionError as error:
+        shapes = [tuple(tensor.shape) for tensor in tensors]
+        outcome.wrong.append(f"{shapes}: {str(error)[:300]}")
+
+
+def samples_of(op: Any, dtype: Any, grad: bool) -> Iterator[Any]:
+    return op.sample_inputs("cpu", dtype, requires_grad=grad)
+
+
+def sweep(op: Any, count: int, dtype: Any = torch.float32) -> Outcome:
+    """The first samples of an operator."""
+    outcome = Outcome()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.manual_seed(0)
+        for sample in islice(samples_of(op, dtype, False), count):
+            run_sample(*as_function(op, sample), outcome)
+    return outcome
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--samples", type=int, default=4)
+    parser.add_argument("--dtype", default="float32")
+    args = parser.parse_args()
+    dtype = getattr(torch, args.dtype)
+    verdicts: Counter[str] = Counter()
+    for op in op_db:
+        name = full_name(op)
+        if (args.names and name not in args.names) or not op.supports_dtype(dtype, "cpu"):
+            continue
+        try:
+            outcome = sweep(op, args.samples, dtype)
+        except Exception as error:
+            outcome = Outcome(errors=[f"samples: {error}"[:200]])
+        verdicts[outcome.verdict] += 1
+        print(f"{outcome.verdict:6} {name} {outcome.whole}/{outcome.samples}", flush=True)
+        for text in outcome.wrong[:2] + outcome.errors[:2]:
+            print("       ", " ".join(text.split()))
+        for what, count in outcome.fallbacks.most_common(3):
+            print("        -", count, what[:150])
+    print(dict(verdicts), file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

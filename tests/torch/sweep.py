@@ -12,17 +12,17 @@ import argparse
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
 import torch
-from torch.fx.experimental.proxy_tensor import make_fx
+from functorch.compile import aot_function, make_boxed_func, nop
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils import _pytree as pytree
 
-from plait.frontend.torch.backend import decompositions
+from plait.frontend.torch.decompose import decompositions
 from plait.frontend.torch.execute import CompiledGraph
 
 TOLERANCE = {"rtol": 1e-4, "atol": 1e-5, "equal_nan": True, "check_stride": True}
@@ -58,12 +58,21 @@ def full_name(op: Any) -> str:
     return f"{op.name}.{op.variant_test_name}" if op.variant_test_name else op.name
 
 
-def trace(function: Callable[..., Any], flat: list[Any]) -> Any:
-    """The function as a graph of operators that no longer writes to memory."""
-    functional = torch.func.functionalize(function, remove="mutations_and_views")
-    module = make_fx(functional, decomposition_table=decompositions())(*flat)
-    module.graph.eliminate_dead_code()
-    return module
+class Capture:
+    """Compiles what AOTAutograd hands over and keeps it."""
+
+    def __init__(self) -> None:
+        self.graphs: list[tuple[CompiledGraph, tuple[Any, ...]]] = []
+
+    def __call__(self, module: Any, example: Any) -> Any:
+        module.graph.eliminate_dead_code()
+        compiled = CompiledGraph(module)
+
+        def run(*args: Any) -> Any:
+            self.graphs.append((compiled, args))
+            return compiled(*args)
+
+        return make_boxed_func(run)
 
 
 def as_function(op: Any, sample: Any) -> tuple[Callable[..., Any], list[Any]]:
@@ -82,29 +91,49 @@ def as_function(op: Any, sample: Any) -> tuple[Callable[..., Any], list[Any]]:
     return function, [leaves[place].detach() for place in places]
 
 
-def run_sample(function: Callable[..., Any], tensors: list[Any], outcome: Outcome) -> None:
+def results(function: Callable[..., Any], tensors: list[Any], grad: bool) -> list[Any]:
+    """The outputs of a function and, if asked for, its gradients."""
+    torch.manual_seed(0)
+    inputs = [t.clone().requires_grad_(grad and t.is_floating_point()) for t in tensors]
+    made = function(*[t.clone() for t in inputs])
+    wanted = [t for t in inputs if t.requires_grad]
+    outputs = [t for t in made if t.requires_grad]
+    if wanted and outputs:
+        torch.manual_seed(1)
+        weights = [torch.randn_like(t) for t in outputs]
+        made += torch.autograd.grad(outputs, wanted, weights, allow_unused=True)
+    return [None if t is None else t.detach() for t in made]
+
+
+def run_sample(
+    function: Callable[..., Any], tensors: list[Any], grad: bool, outcome: Outcome
+) -> None:
     """Adds the outcome of one sample."""
+    capture = Capture()
+    compiled = aot_function(
+        function, fw_compiler=capture, bw_compiler=capture, decompositions=decompositions()
+    )
+    eager = aot_function(function, fw_compiler=nop, bw_compiler=nop)
     try:
-        torch.manual_seed(0)
-        expected = function(*[tensor.clone() for tensor in tensors])
-        module = trace(function, [tensor.clone() for tensor in tensors])
+        expected = results(function, tensors, grad)
+        results(eager, tensors, grad)
     except Exception:
         return
     outcome.samples += 1
-    compiled = CompiledGraph(module)
     try:
-        torch.manual_seed(0)
-        made = compiled(*tensors)
-        program = compiled.program(tensors)
+        results(compiled, tensors, grad)
+        made = results(compiled, tensors, grad)
+        programs = [graph.program(args) for graph, args in capture.graphs]
     except Exception as error:
         outcome.errors.append(f"{type(error).__name__}: {error}"[:300])
         return
-    if program is None:
-        outcome.fallbacks["shapes that depend on data"] += 1
-    else:
-        called = {str(node.target): why for node, why in program.imported.reasons.items()}
+    whole = True
+    for program in programs:
+        reasons = {} if program is None else program.imported.reasons
+        called = {str(node.target): why for node, why in reasons.items()}
         outcome.fallbacks.update(f"{name} ({why})" for name, why in called.items())
-        outcome.whole += not called
+        whole &= program is not None and not called
+    outcome.whole += whole
     try:
         torch.testing.assert_close(made, expected, **TOLERANCE)
     except AssertionError as error:
@@ -112,18 +141,14 @@ def run_sample(function: Callable[..., Any], tensors: list[Any], outcome: Outcom
         outcome.wrong.append(f"{shapes}: {str(error)[:300]}")
 
 
-def samples_of(op: Any, dtype: Any, grad: bool) -> Iterator[Any]:
-    return op.sample_inputs("cpu", dtype, requires_grad=grad)
-
-
-def sweep(op: Any, count: int, dtype: Any = torch.float32) -> Outcome:
+def sweep(op: Any, count: int, dtype: Any = torch.float32, grad: bool = False) -> Outcome:
     """The first samples of an operator."""
     outcome = Outcome()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.manual_seed(0)
-        for sample in islice(samples_of(op, dtype, False), count):
-            run_sample(*as_function(op, sample), outcome)
+        for sample in islice(op.sample_inputs("cpu", dtype), count):
+            run_sample(*as_function(op, sample), grad and op.supports_autograd, outcome)
     return outcome
 
 
@@ -131,6 +156,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("names", nargs="*")
     parser.add_argument("--samples", type=int, default=4)
+    parser.add_argument("--grad", action="store_true")
     parser.add_argument("--dtype", default="float32")
     args = parser.parse_args()
     dtype = getattr(torch, args.dtype)
@@ -140,7 +166,7 @@ def main() -> None:
         if (args.names and name not in args.names) or not op.supports_dtype(dtype, "cpu"):
             continue
         try:
-            outcome = sweep(op, args.samples, dtype)
+            outcome = sweep(op, args.samples, dtype, args.grad)
         except Exception as error:
             outcome = Outcome(errors=[f"samples: {error}"[:200]])
         verdicts[outcome.verdict] += 1

@@ -26,7 +26,7 @@ def to_tensor(array: Array, dtype: Any, stride: tuple[int, ...]) -> Any:
         made = torch.from_numpy(array.view(np.int16)).view(dtype)
     else:
         made = torch.from_numpy(array)
-    if made.stride() == stride or made.numel() <= 1:
+    if made.stride() == stride:
         return made
     moved = torch.empty_strided(made.shape, stride, dtype=dtype)
     return moved.copy_(made)

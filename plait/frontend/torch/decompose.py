@@ -9,6 +9,7 @@ from plait.frontend.torch.api import aten, torch
 from plait.frontend.torch.table import TABLE, overload
 
 _KEPT = (
+    "bernoulli",
     "bernoulli.p",
     "convolution_backward",
     "rand_like",

@@ -21,7 +21,12 @@ _KEPT = (
 """Packets that stay whole although PyTorch would take them apart: their random numbers must be
 those of eager PyTorch."""
 
-_MORE = ("native_layer_norm", "native_group_norm", "native_layer_norm_backward")
+_MORE = (
+    "_native_batch_norm_legit.no_stats",
+    "_native_batch_norm_legit_functional",
+    "native_group_norm",
+    "native_layer_norm",
+)
 """Overloads to take apart beyond PyTorch's core set."""
 
 

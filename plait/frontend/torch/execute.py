@@ -75,6 +75,11 @@ class Program:
             seen.update(uses)
         return freed[::-1]
 
+    @property
+    def plans(self) -> list[Compiled]:
+        """The plans, in order."""
+        return [step for step, _ in self.steps if isinstance(step, Compiled)]
+
     def run(self, args: Sequence[Any]) -> Any:
         """The outputs, in the structure of the graph's."""
         env: dict[Any, Any] = {**self.known, **dict(zip(self.placeholders, args, strict=True))}

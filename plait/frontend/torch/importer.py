@@ -76,7 +76,8 @@ class Importer:
             segment.values[node] = self.value(node, segment)
             self.phase[node] = number
         except (UnsupportedError, PlaitError, ValueError) as error:
-            self.result.reasons[node] = str(error)
+            if not phases.is_item(node):
+                self.result.reasons[node] = str(error)
             self.call(node, sources)
 
     def is_outside(self, node: Any) -> bool:

@@ -316,10 +316,10 @@ class Elementwise(Movement):
         return self.float_unary(lazy.SigmoidOp)
 
     def log1p(self) -> Self:
-        """log(1 + x), accurate near 0: x * log(u) / (u - 1) with u = 1 + x (Kahan)."""
+        """log(1 + x), accurate near 0: log(u) * (x / (u - 1)) with u = 1 + x (Kahan)."""
         x = self.as_float()
         u = x + 1
-        scaled = x * u.log() / (u == 1).where(x.full_like(1), u - 1)
+        scaled = u.log() * (x / (u == 1).where(x.full_like(1), u - 1))
         return (u == 1).where(x, u.isinf().where(u.log(), scaled))
 
     def expm1(self) -> Self:

@@ -99,6 +99,17 @@ def test_integers_that_may_fail_are_left_to_pytorch(function: Callable[..., Any]
         whole(function, torch.arange(4), torch.arange(1, 5))
 
 
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int16, torch.int32], ids=str)
+def test_conversions_to_integers_truncate_and_wrap(dtype: Any) -> None:
+    same(lambda x: x.to(dtype), torch.tensor([-300.7, -1.5, -0.5, 0.0, 1.9, 255.0, 70000.0]))
+
+
+def test_large_and_negative_arguments() -> None:
+    x = torch.tensor([3e4, 1e6, -1e9, 88.5, -89.0, 1e-30, 1e30, 2e38, -1e-42])
+    for function in (torch.sin, torch.sinh, torch.cosh, torch.asinh, torch.acosh, torch.log1p):
+        same(lambda t, f=function: f(t), x)
+
+
 @pytest.mark.parametrize("exponent", [-2, -1, -0.5, 0, 0.5, 1, 2, 3, 4, 2.5])
 def test_powers_of_special_numbers(exponent: float) -> None:
     same(lambda x: x**exponent, tensor(torch.float32), rtol=1e-5)

@@ -102,4 +102,9 @@ def to_copy(x: Tensor, dtype: Any = None, **options: Any) -> Tensor:
     device = options.get("device")
     if device is not None and device.type != "cpu":
         raise UnsupportedError(f"device {device}")
-    return x if dtype is None else x.cast(dtype_name(dtype))
+    if dtype is None:
+        return x
+    name = dtype_name(dtype)
+    if x.is_floating and name in ("int8", "uint8", "int16"):
+        x = x.cast("int32")  # what does not fit wraps, as on the machines PyTorch runs on
+    return x.cast(name)

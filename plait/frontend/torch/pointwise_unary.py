@@ -24,11 +24,16 @@ def _real(x: Tensor) -> Tensor:
     return x
 
 
+def _odd(x: Tensor, size: Tensor) -> Tensor:
+    """``size`` with the sign of ``x``, also that of 0."""
+    return (x == 0).where(x, (x < 0).where(-size, size))
+
+
 def _sinh(x: Tensor) -> Tensor:
     e = x.abs().expm1()
     half = (x.abs() * 0.5).exp()
     size = (x.abs() > 20).where(half * 0.5 * half, (e + e / (e + 1)) * 0.5)
-    return (x < 0).where(-size, size)
+    return _odd(x, size)
 
 
 def _cosh(x: Tensor) -> Tensor:
@@ -39,19 +44,18 @@ def _cosh(x: Tensor) -> Tensor:
 def _asinh(x: Tensor) -> Tensor:
     a = x.abs()
     near = (a + a * a / (1 + (1 + a * a).sqrt())).log1p()
-    size = (a > 1e8).where(a.log() + math.log(2), near)
-    return (x < 0).where(-size, size)
+    return _odd(x, (a > 1e8).where(a.log() + math.log(2), near))
 
 
 def _acosh(x: Tensor) -> Tensor:
     t = x - 1
-    return (x > 1e8).where(x.log() + math.log(2), (t + (t * 2 + t * t).sqrt()).log1p())
+    near = (t + (t * 2 + t * t).sqrt()).log1p()
+    return (x < 1).where(math.nan, (x > 1e8).where(x.log() + math.log(2), near))
 
 
 def _atanh(x: Tensor) -> Tensor:
     a = x.abs()
-    size = (a * 2 / (1 - a)).log1p() * 0.5
-    return (x < 0).where(-size, size)
+    return _odd(x, (a * 2 / (1 - a)).log1p() * 0.5)
 
 
 def _cosine(x: Tensor) -> Tensor:

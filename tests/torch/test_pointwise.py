@@ -107,7 +107,7 @@ def test_conversions_to_integers_truncate_and_wrap(dtype: Any) -> None:
 def test_large_and_negative_arguments() -> None:
     x = torch.tensor([3e4, 1e6, -1e9, 88.5, -89.0, 1e-30, 1e30, 2e38, -1e-42])
     for function in (torch.sin, torch.sinh, torch.cosh, torch.asinh, torch.acosh, torch.log1p):
-        same(lambda t, f=function: f(t), x)
+        same(function, x)
 
 
 @pytest.mark.parametrize("exponent", [-2, -1, -0.5, 0, 0.5, 1, 2, 3, 4, 2.5])

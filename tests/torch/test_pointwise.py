@@ -11,16 +11,82 @@ import torch
 from compare import same, whole
 
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 1e-8, 3e4, -7.0, math.inf, -math.inf, math.nan]
-UNARY = (
-    "abs acos acosh asin asinh atan atanh ceil cos cosh deg2rad erf exp exp2 expm1 floor frac "
-    "isfinite isinf isnan isneginf isposinf log log10 log1p log2 logical_not nan_to_num neg "
-    "positive rad2deg reciprocal relu round rsqrt sgn sigmoid sign signbit sin sinh sqrt square "
-    "tan tanh trunc"
-).split()
-BINARY = (
-    "add sub mul div atan2 copysign eq ne lt le gt ge fmax fmin fmod floor_divide hypot "
-    "logaddexp logical_and logical_or logical_xor maximum minimum remainder heaviside xlogy"
-).split()
+UNARY = [
+    "abs",
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atanh",
+    "ceil",
+    "cos",
+    "cosh",
+    "deg2rad",
+    "erf",
+    "exp",
+    "exp2",
+    "expm1",
+    "floor",
+    "frac",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "isneginf",
+    "isposinf",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "logical_not",
+    "nan_to_num",
+    "neg",
+    "positive",
+    "rad2deg",
+    "reciprocal",
+    "relu",
+    "round",
+    "rsqrt",
+    "sgn",
+    "sigmoid",
+    "sign",
+    "signbit",
+    "sin",
+    "sinh",
+    "sqrt",
+    "square",
+    "tan",
+    "tanh",
+    "trunc",
+]
+BINARY = [
+    "add",
+    "sub",
+    "mul",
+    "div",
+    "atan2",
+    "copysign",
+    "eq",
+    "ne",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+    "fmax",
+    "fmin",
+    "fmod",
+    "floor_divide",
+    "hypot",
+    "logaddexp",
+    "logical_and",
+    "logical_or",
+    "logical_xor",
+    "maximum",
+    "minimum",
+    "remainder",
+    "heaviside",
+    "xlogy",
+]
 
 
 def tensor(dtype: Any) -> Any:

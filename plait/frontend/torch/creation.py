@@ -23,8 +23,11 @@ def full(like: Any, size: Any, value: Any = None, *, result: Tensor, **options: 
     return filled(size if value is None else value, result)
 
 
+@lowers("empty.memory_format", "empty_like", "new_empty", "empty_permuted", result=True)
+@lowers("empty_strided", "new_empty_strided", result=True)
 @lowers("zeros", "zeros_like", "new_zeros", result=True)
 def zeros(*args: Any, result: Tensor, **options: Any) -> Tensor:
+    """Also where PyTorch leaves memory as it finds it."""
     return result.full_like(0)
 
 

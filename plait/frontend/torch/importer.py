@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from plait.errors import PlaitError
 from plait.frontend.tensor import Tensor
@@ -39,8 +39,18 @@ def is_tensor(value: Any) -> bool:
 
 def has_tensor(value: Any) -> bool:
     if isinstance(value, tuple | list):
-        return any(has_tensor(each) for each in value)  # pyright: ignore[reportUnknownVariableType]
+        return any(has_tensor(each) for each in cast(list[Any], value))
     return is_tensor(value)
+
+
+def is_empty(value: Any) -> bool:
+    """Whether a value is a tensor without elements: there is nothing to compute."""
+    return is_tensor(value) and not value.numel()
+
+
+def is_whole(fake: Any) -> bool:
+    """Whether a tensor lies at the start of its memory in row-major order."""
+    return bool(fake.is_contiguous() and not fake.storage_offset())
 
 
 class Importer:
@@ -98,17 +108,15 @@ class Importer:
             if source not in segment.values:
                 raise UnsupportedError("part of what PyTorch computes")
             return segment.values[source][position]
-        found = rule(node.target)
-        if found is None:
+        if rule(node.target) is None:
             raise UnsupportedError("not in the table")
-        fake = self.fakes[node]
-        for each in fake if isinstance(fake, tuple | list) else (fake,):  # pyright: ignore
-            self.check(each)
+        fake: Any = self.fakes[node]
+        self.check(fake)
+        if is_empty(fake):
+            return like(fake).full_like(0)
         args, kwargs = (self.operands(part, segment) for part in (node.args, node.kwargs))
-        if found.wants_result:
-            kwargs = {**kwargs, "result": like(fake)}
         with collected() as conditions:
-            made = found.meaning(*args, **kwargs)
+            made = self.meaning(node, args, kwargs)
         self.compare(made, fake)
         segment.conditions.extend(conditions)
         return made
@@ -137,23 +145,35 @@ class Importer:
         return made
 
     def view(self, node: Any, source: Tensor) -> Any:
-        found = rule(node.target)
-        assert found is not None
-
         def operand(each: Any) -> Any:
             return source if each is node.all_input_nodes[0] else self.fakes[each]
 
         args, kwargs = (fx.node.map_arg(part, operand) for part in (node.args, node.kwargs))
-        if found.wants_result:
-            kwargs = {**kwargs, "result": like(self.fakes[node])}
-        made = found.meaning(*args, **kwargs)
+        made = self.meaning(node, args, kwargs)
         self.compare(made, self.fakes[node])
         return made
 
+    def meaning(self, node: Any, args: Any, kwargs: Any) -> Any:
+        """A rule applied to operands."""
+        found = rule(node.target)
+        assert found is not None
+        if found.contiguous:
+            sources = [self.fakes[source] for source in node.all_input_nodes]
+            if not all(is_whole(source) for source in sources if is_tensor(source)):
+                raise UnsupportedError("memory that is not contiguous")
+        if found.wants_result:
+            kwargs = {**kwargs, "result": like(self.fakes[node])}
+        return found.meaning(*args, **kwargs)
+
     def check(self, fake: Any) -> None:
         """Only dense tensors of known types on the CPU."""
-        if fake is None or not is_tensor(fake):
-            return
+        if isinstance(fake, tuple | list):
+            for each in cast(list[Any], fake):
+                self.check(each)
+        elif is_tensor(fake):
+            self.check_tensor(fake)
+
+    def check_tensor(self, fake: Any) -> None:
         if fake.device.type != "cpu" or fake.layout != torch.strided:
             raise UnsupportedError(f"a tensor on {fake.device}, {fake.layout}")
         dtype_name(fake.dtype)
@@ -161,7 +181,7 @@ class Importer:
     def compare(self, made: Any, fake: Any) -> None:
         """A meaning must agree with PyTorch on shape and type."""
         if isinstance(made, tuple):
-            for each, expected in zip(made, fake, strict=True):  # pyright: ignore
+            for each, expected in zip(cast(tuple[Any, ...], made), fake, strict=True):
                 self.compare(each, expected)
         elif made is not None:
             found = (made.dtype, made.shape)

@@ -37,10 +37,17 @@ def gather(x: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> 
 
 @lowers("index_select")
 def index_select(x: Tensor, dim: int, index: Tensor) -> Tensor:
-    if not x.shape or not x.size:
-        raise UnsupportedError("selecting without axes or elements")
+    if not x.shape:
+        at = positions(index, 1)
+        return x.reshape(1).index_select(0, at).reshape(())
     at = positions(index, x.shape[x.axis(dim)])
     return x.index_select(dim, at if at.shape else at.reshape(1))
+
+
+@lowers("take")
+def take(x: Tensor, index: Tensor) -> Tensor:
+    at = positions(index, x.size, negative=True)
+    return x.flatten().index_select(0, at)
 
 
 @lowers("embedding")

@@ -113,10 +113,14 @@ def avg_pool_(
     count_include_pad: bool = True,
     divisor_override: int | None = None,
 ) -> Tensor:
-    if divisor_override is not None or not x.is_floating or not x.size:
-        raise UnsupportedError("a divisor of its own")
+    if not x.is_floating or not x.size:
+        raise UnsupportedError("pooling of integers, or of nothing")
     rank = len(kernel_size)
     sizes, strides, pads = _window(kernel_size, stride, padding, rank)
+    if divisor_override is not None:
+        ones = (1,) * rank
+        windows = windows_of(accumulated(x), sizes, strides, pads, ones, 0.0, ceil_mode)
+        return (windows.sum(list(range(-rank, 0))) / divisor_override).cast(x.element)
     pooled = avg_pool(accumulated(x), sizes, strides, pads, ceil_mode, count_include_pad, rank)
     return pooled.cast(x.element)
 

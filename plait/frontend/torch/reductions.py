@@ -70,22 +70,24 @@ def searchable(x: Tensor) -> Tensor:
 
 @lowers("max.dim")
 def max_dim(x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    return amax(x, dim, keepdim), searchable(x).argmax(dim, keepdim)
+    return amax(x, dim, keepdim), searchable(x).argmax(dim if x.shape else None, keepdim)
 
 
 @lowers("min.dim")
 def min_dim(x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    return amin(x, dim, keepdim), searchable(x).argmin(dim, keepdim)
+    return amin(x, dim, keepdim), searchable(x).argmin(dim if x.shape else None, keepdim)
 
 
 @lowers("argmax", result=True)
 def argmax(x: Tensor, dim: int | None = None, keepdim: bool = False, *, result: Tensor) -> Tensor:
-    return searchable(x).argmax(dim, keepdim).reshape(result.shape)
+    found = searchable(x).argmax(dim if x.shape else None, keepdim)
+    return found.reshape(result.shape)
 
 
 @lowers("argmin", result=True)
 def argmin(x: Tensor, dim: int | None = None, keepdim: bool = False, *, result: Tensor) -> Tensor:
-    return searchable(x).argmin(dim, keepdim).reshape(result.shape)
+    found = searchable(x).argmin(dim if x.shape else None, keepdim)
+    return found.reshape(result.shape)
 
 
 @lowers("any", "any.dim", "any.dims", result=True)

@@ -24,6 +24,8 @@ class Rule:
     meaning: Meaning
     wants_result: bool
     """Whether the meaning takes ``result``, a tensor without data that shows type and shape."""
+    contiguous: bool = False
+    """Whether the meaning is right only for operands that are contiguous in PyTorch."""
 
 
 TABLE: dict[Any, Rule] = {}
@@ -36,14 +38,16 @@ def overload(name: str) -> Any:
     return getattr(getattr(aten, packet, None), variant or "default", None)
 
 
-def lowers(*names: str, result: bool = False) -> Callable[[Meaning], Meaning]:
+def lowers(
+    *names: str, result: bool = False, contiguous: bool = False
+) -> Callable[[Meaning], Meaning]:
     """Enters a function into the table under these overloads."""
 
     def enter(meaning: Meaning) -> Meaning:
         for name in names:
             found = overload(name)
             if found is not None:
-                TABLE[found] = Rule(meaning, result)
+                TABLE[found] = Rule(meaning, result, contiguous)
         return meaning
 
     return enter

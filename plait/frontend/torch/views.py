@@ -78,7 +78,7 @@ def select(x: Tensor, dim: int, index: int) -> Tensor:
     return x[(*[slice(None)] * x.axis(dim), index)]
 
 
-@lowers("narrow")
+@lowers("narrow", "narrow_copy")
 def narrow(x: Tensor, dim: int, start: int, length: int) -> Tensor:
     return x.narrow(dim, start % max(x.shape[x.axis(dim)], 1), length)
 
@@ -146,6 +146,33 @@ def roll(x: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
 @lowers("repeat")
 def repeat(x: Tensor, repeats: Sequence[int]) -> Tensor:
     return x.repeat(tuple(repeats))
+
+
+@lowers("as_strided", "as_strided_copy", result=True, contiguous=True)
+def as_strided(
+    x: Tensor,
+    size: Sequence[int],
+    stride: Sequence[int],
+    offset: int | None = None,
+    *,
+    result: Tensor,
+) -> Tensor:
+    """Elements picked from memory in which ``x`` lies in row-major order."""
+    start, at = offset or 0, 1
+    dense = True
+    for extent, step in zip(reversed(size), reversed(stride), strict=True):
+        dense &= extent == 1 or step == at
+        at *= extent
+    flat = x.flatten()
+    last = start + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
+    if last >= x.size:
+        raise UnsupportedError("memory beyond the tensor's own")
+    if dense:
+        return flat.narrow(0, start, result.size).reshape(result.shape)
+    place = Tensor.constant(start, _I64, result.shape)
+    for axis, step in enumerate(stride):
+        place = place + Tensor.counting(axis, _I64, result.shape) * step
+    return flat.index_select(0, place)
 
 
 @lowers("constant_pad_nd")

@@ -135,6 +135,8 @@ def run_sample(
         results(compiled, tensors, grad)
         made = results(compiled, tensors, grad)
         programs = [graph.program(args) for graph, args in capture.graphs]
+        for graph, _ in capture.graphs:
+            outcome.fallbacks.update(graph.reasons)
     except Exception as error:
         outcome.errors.append(f"{type(error).__name__}: {error}"[:300])
         return

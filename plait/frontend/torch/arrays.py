@@ -20,7 +20,7 @@ def to_array(tensor: Any) -> Array:
 
 def to_tensor(array: Array, dtype: Any, stride: tuple[int, ...]) -> Any:
     """A tensor on the memory of an array, or a copy where it must have other strides."""
-    if not array.flags.writeable:
+    if not array.flags.writeable or any(step < 0 for step in array.strides):
         array = array.copy()
     if dtype == torch.bfloat16:
         made = torch.from_numpy(array.view(np.int16)).view(dtype)

@@ -52,11 +52,10 @@ def coverage(model: Any, inputs: Sequence[Any], backward: bool = False) -> Cover
         torch.autograd.backward([leaf.sum() for leaf in leaves])
     found = Coverage()
     for graph in graphs:
+        found.graphs += len(graph.programs)
+        found.called.update(f"a whole graph ({reason})" for reason in graph.reasons)
         for program in graph.programs.values():
-            found.graphs += 1
-            if program is None:
-                found.called["a whole graph (writes to memory, or shapes that depend on data)"] += 1
-            else:
+            if program is not None:
                 _add(found, program)
     return found
 

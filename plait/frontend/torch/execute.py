@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Any
@@ -62,7 +63,8 @@ class Program:
             outputs = [n for n in segment.values if n in wanted] if segment else []
             outputs = [n for n in outputs if n not in imported.views]
             if segment and outputs:
-                yield Compiled(segment, sorted(outputs, key=place.__getitem__), fakes)
+                ordered = sorted(outputs, key=place.__getitem__)
+                yield Compiled(segment, ordered, fakes, self.backend)
 
     def _free(self, steps: Sequence[Any]) -> list[tuple[Any, list[Any]]]:
         """Each step with the values that nothing needs after it."""
@@ -88,7 +90,7 @@ class Program:
                 env[node] = _attribute(self.module, node.target)
         for step, done in self.steps:
             if isinstance(step, Compiled):
-                env.update(step.run(env, self.backend))
+                env.update(step.run(env))
             else:
                 taken, options = (fx.node.map_arg(x, env.get) for x in (step.args, step.kwargs))
                 env[step] = step.target(*taken, **options)
@@ -117,6 +119,8 @@ class CompiledGraph:
     def __init__(self, module: Any, backend: str = "cpu"):
         self.module, self.backend = module, backend
         self.programs: dict[Any, Program | None] = {}
+        self.reasons: list[str] = []
+        """Why PyTorch runs the graph for some arguments."""
 
     def program(self, args: Sequence[Any]) -> Program | None:
         """The program for these arguments; None for a graph that PyTorch must run as it is."""
@@ -126,12 +130,18 @@ class CompiledGraph:
         return self.programs[key]
 
     def _made(self, args: Sequence[Any]) -> Program | None:
-        if any(phases.writes(node) for node in self.module.graph.nodes):
+        writing = [node for node in self.module.graph.nodes if phases.writes(node)]
+        if writing:
+            self.reasons.append(f"{writing[0].target} writes to memory")
             return None
         try:
             return Program(self.module, args, self.backend)
         except _UNKNOWN_SHAPES:
-            return None
+            self.reasons.append("shapes that depend on data")
+        except Exception as error:
+            self.reasons.append(f"it could not be compiled: {type(error).__name__}: {error}")
+            warnings.warn(f"plait: PyTorch runs a graph: {self.reasons[-1]}", stacklevel=2)
+        return None
 
     def __call__(self, *args: Any) -> Any:
         program = self.program(args)

@@ -30,8 +30,12 @@ def positions(index: Tensor, extent: int, negative: bool = False) -> Tensor:
 
 @lowers("gather")
 def gather(x: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
-    if not x.shape or not index.size:
-        raise UnsupportedError("gathering without axes or elements")
+    if not x.shape:
+        within(index, 0, 1)
+        return x.expand(index.shape)
+    if not index.shape:
+        index = index.reshape(1)
+        return x.gather(dim, positions(index, x.shape[0])).reshape(())
     return x.gather(dim, positions(index, x.shape[x.axis(dim)]))
 
 

@@ -12,6 +12,7 @@ from plait.frontend.torch.arrays import to_array, to_tensor
 from plait.frontend.torch.concrete import Values
 from plait.frontend.torch.types import element
 from plait.frontend.trace import build_module
+from plait.runtime import driver
 
 
 def like(fake: Any) -> Tensor:
@@ -42,7 +43,7 @@ class Segment:
 class Compiled:
     """A segment as a plan, with the nodes whose values it takes and gives."""
 
-    def __init__(self, segment: Segment, outputs: Sequence[Any], fakes: Values):
+    def __init__(self, segment: Segment, outputs: Sequence[Any], fakes: Values, backend: str):
         self.outputs = list(outputs)
         self.forms = [form_of(fakes[node]) for node in outputs]
         """Type and strides of each output, or a list of them."""
@@ -55,11 +56,12 @@ class Compiled:
         self.inputs = [nodes[id(tensor)] for tensor in found]
         self.count = len(results)
         self.plan = Plan(program, found)
+        self.code = driver.compiled(self.plan.module, backend)
 
-    def run(self, env: Mapping[Any, Any], backend: str) -> dict[Any, Any]:
+    def run(self, env: Mapping[Any, Any]) -> dict[Any, Any]:
         """The values of its output nodes; raises IndexError for positions out of range."""
         given = [to_array(env[node]) for node in self.inputs]
-        arrays = self.plan.run(*given, backend=backend)
+        arrays = self.code.run(*given)
         if not all(bool(condition) for condition in arrays[self.count :]):
             raise IndexError("index out of range in a compiled graph")
         results = iter(unshared(arrays[: self.count], given))

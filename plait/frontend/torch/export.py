@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -33,7 +34,9 @@ def program(model: Any, inputs: Sequence[Any]) -> tuple[Any, list[str]]:
     operators without a meaning here.
     """
     module = model if isinstance(model, torch.nn.Module) else _Function(model)
-    exported = torch.export.export(module, tuple(inputs)).run_decompositions(decompositions())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # PyTorch's about itself
+        exported = torch.export.export(module, tuple(inputs)).run_decompositions(decompositions())
     nodes = list(exported.graph.nodes)
     fakes = {node: node.meta.get("val") for node in nodes}
     imported = Importer(fakes).run(nodes)

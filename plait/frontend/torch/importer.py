@@ -53,6 +53,13 @@ def is_whole(fake: Any) -> bool:
     return bool(fake.is_contiguous() and not fake.storage_offset())
 
 
+def reason_of(error: Exception) -> str:
+    """Why a node is not computed here, in a line."""
+    if isinstance(error, UnsupportedError | PlaitError):
+        return str(error)
+    return f"{type(error).__name__}: {error}".split("\n")[0]
+
+
 class Importer:
     """Walks a graph once; every node finds its phase and, if it can, its meaning."""
 
@@ -85,9 +92,9 @@ class Importer:
         try:
             segment.values[node] = self.value(node, segment)
             self.phase[node] = number
-        except (UnsupportedError, PlaitError, ValueError) as error:
+        except Exception as error:  # whatever it is, PyTorch knows what to do
             if not phases.is_item(node):
-                self.result.reasons[node] = str(error)
+                self.result.reasons[node] = reason_of(error)
             self.call(node, sources)
 
     def is_outside(self, node: Any) -> bool:

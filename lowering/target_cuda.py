@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import IO
 
 from xdsl.context import Context
-from xdsl.dialects import gpu
+from xdsl.dialects import func, gpu
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import DiagnosticException
 from xdsl.utils.target import Target
@@ -58,7 +58,10 @@ def functions_of(module: ModuleOp) -> list[gpu.FuncOp]:
         for op in inner.body.block.ops
         if isinstance(op, gpu.FuncOp)
     ]
-    if not found and any(op.name.startswith(("nest.", "fuse.")) for op in module.ops):
+    earlier = ("nest.", "fuse.", "lazy.")
+    functions = [op for op in module.ops if isinstance(op, func.FuncOp) and not op.is_declaration]
+    inside = [op for function in functions for op in function.body.block.ops]
+    if not found and any(op.name.startswith(earlier) for op in (*module.ops, *inside)):
         raise DiagnosticException(
             "cuda: expected gpu functions, found kernels of an earlier level: run "
             "convert-fuse-to-nest, nest-schedule and convert-nest-to-gpu first"

@@ -41,6 +41,8 @@ ADVICE = {
 
 def why(module: ModuleOp, found: Sequence[Remark], names: tuple[str, str]) -> str:
     """What is known about two kernels of a plan; raises :class:`PlaitError` for unknown names."""
+    if names[0] == names[1]:
+        raise PlaitError(f"expected two different kernels, found '{names[0]}' twice")
     for function in functions_with_groups(module):
         plan = Plan.read(function)
         labels = plan.graph.names

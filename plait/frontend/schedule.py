@@ -14,6 +14,7 @@ from plait.errors import PlaitError
 from plait.frontend.tensor import Tensor
 from plait.frontend.trace import build_module
 from plait.passes import remarks
+from plait.passes.analysis import targets
 from plait.runtime import driver
 
 
@@ -117,6 +118,8 @@ class Plan:
 def schedule(*outputs: Tensor, pipeline: str = "default", target: str | None = None) -> Plan:
     """Plans the program that computes ``outputs``."""
     program, inputs = build_module(outputs)
+    if target is not None:
+        targets.get(target)
     return Plan(program, inputs, pipeline, target)
 
 

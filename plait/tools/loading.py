@@ -34,15 +34,21 @@ def import_file(path: str) -> Any:
     sys.modules[spec.name] = module
     try:
         spec.loader.exec_module(module)
-    except PlaitError:
-        raise
     except SyntaxError as error:
         raise PlaitError(f"{path}:{error.lineno}: error: {error.msg}") from None
     except Exception as error:
-        frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == str(file)]
-        line = frames[-1].lineno if frames else "?"
-        raise PlaitError(f"{path}:{line}: error: {type(error).__name__}: {error}") from None
+        raise PlaitError(of_user_code(error, path)) from None
     return module
+
+
+def of_user_code(error: Exception, path: str) -> str:
+    """An error in a user's file as one line that says where in the file."""
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == str(Path(path))]
+    place = f"{path}:{frames[-1].lineno}" if frames else path
+    if isinstance(error, PlaitError):
+        return f"{place}: error: {error}"
+    text = str(error).split("\n")[0]
+    return f"{place}: error: {type(error).__name__}: {text}"
 
 
 def _universe(path: str) -> Universe:

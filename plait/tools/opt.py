@@ -316,6 +316,12 @@ def guarded(run: Callable[[], int], debug: bool) -> int:
         placed = ": error: " in str(error).split("\n")[0]
         print(error if placed else f"error: {error}", file=sys.stderr)
         return 1
+    except (DiagnosticException, VerifyException, ParseError) as error:
+        if debug:
+            raise
+        lines = [line for line in str(error).splitlines() if line.strip()]
+        print(f"error: {lines[0] if lines else type(error).__name__}", file=sys.stderr)
+        return 1
     except BrokenPipeError:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - replaces the closed stream to the end
         return 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any, cast
 
 import numpy as np
@@ -95,16 +96,18 @@ def _from_ir(path: str) -> Program:
 def _from_python(path: str, function: str) -> Program:
     from plait.frontend.tensor import Tensor
     from plait.frontend.trace import build_module
-    from plait.tools.loading import import_file
+    from plait.tools.loading import import_file, of_user_code
 
     module = import_file(path)
     make = getattr(module, function, None)
     if not callable(make):
         raise PlaitError(f"{path}: no function '{function}': expected one that returns tensors")
+    if any(p.default is p.empty and p.kind <= 1 for p in signature(make).parameters.values()):
+        raise PlaitError(f"{path}:{function}: expected a function without arguments")
     try:
         made: Any = make()
-    except TypeError as error:
-        raise PlaitError(f"{path}:{function}: {error}; it is called without arguments") from None
+    except Exception as error:
+        raise PlaitError(of_user_code(error, path)) from None
     outputs: list[Any] = list(made) if isinstance(made, list | tuple) else [made]  # pyright: ignore
     if not outputs or any(not isinstance(output, Tensor) for output in outputs):
         raise PlaitError(f"{path}:{function}: expected tensors as its result, found {made!r}")

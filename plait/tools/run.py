@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--pipeline", default="default", help="how to plan (default: default)")
     add("--target", help="the machine to plan for, such as cuda:sm_80")
     add("--check", action="store_true", help="compare with the numpy level in float64")
-    add("--seed", type=int, default=0, help="decides the random inputs")
+    add("--seed", type=seed, default=0, help="decides the random inputs")
     add("--emit-cuda", metavar="DIR", help="write the CUDA C to DIR/kernels.cu")
 
 
@@ -39,12 +39,21 @@ def say(text: str) -> None:
         print(f"plait: {text} ...", file=sys.stderr)
 
 
+def seed(text: str) -> int:
+    """A seed of random numbers."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"expected a number from 0 on, found '{text}'")
+    return int(text)
+
+
 def run(args: argparse.Namespace) -> int:
     from plait.passes.analysis.counts import report
+    from plait.runtime.interpret import find_function
 
     driver.pipeline_passes(args.pipeline)
     say("tracing")
     program = load_program(args.program)
+    find_function(program.module, "main")
     operations = sum(1 for _ in program.module.walk()) - 3
     say("planning")
     plans = {

@@ -49,7 +49,12 @@ def plans(reports: Mapping[str, Mapping[str, Any]]) -> str:
                 f"{report['modelled_us']:.1f} us",
             ]
         )
-    return aligned(rows) + f"\nlower bound: {size(bound)} (each used input once, each output once)"
+    machines = ", ".join(dict.fromkeys(report["target"] for report in reports.values()))
+    lines = [
+        f"lower bound: {size(bound)} (each used input once, each output once)",
+        f"times are modelled for {machines}",
+    ]
+    return "\n".join([aligned(rows), *lines])
 
 
 def kernels(report: Mapping[str, Any]) -> str:

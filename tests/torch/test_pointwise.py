@@ -158,7 +158,9 @@ def test_integers(function: Callable[..., Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    "function", [torch.floor_divide, torch.remainder, torch.fmod, torch.pow], ids=str
+    "function",
+    [torch.floor_divide, torch.remainder, torch.fmod, torch.pow],
+    ids=lambda function: function.__name__,
 )
 def test_integers_that_may_fail_are_left_to_pytorch(function: Callable[..., Any]) -> None:
     with pytest.raises(AssertionError, match="integers"):

@@ -133,7 +133,7 @@ def _visit(op: Operation, build: Builder) -> None:
         current = pending.pop()
         value = _known(current, build)
         if value is None and rewrites < _MAX_REWRITES:
-            build.point, build.fresh = current, []
+            build.point, build.fresh, build.waiting = current, [], set(pending)
             value = _apply_rules(current, build)
             if value is not None:
                 rewrites += 1

@@ -43,6 +43,8 @@ class Builder:
     known: dict[Key, Operation] = field(default_factory=dict[Key, Operation])
     fresh: list[Operation] = field(default_factory=list[Operation])
     """What was inserted since the caller last looked."""
+    waiting: set[Operation] = field(default_factory=set[Operation])
+    """What was inserted before and is still to be simplified: it may be after the point."""
 
     def add(self, op: Operation) -> SSAValue:
         """The value of ``op``: that of an equal operation if there is one."""
@@ -50,6 +52,10 @@ class Builder:
         found = self.known.get(key)
         if found is not None:
             op.erase()
+            if found in self.waiting and self.point is not None:
+                # Its operands are known at the point, since those of ``op`` are.
+                found.detach()
+                self.block.insert_op_before(found, self.point)
             return found.results[0]
         assert self.point is not None
         self.block.insert_op_before(op, self.point)

@@ -105,9 +105,16 @@ def results(function: Callable[..., Any], tensors: list[Any], grad: bool) -> lis
     return [None if t is None else t.detach() for t in made]
 
 
+def tolerance(values: list[Any]) -> dict[str, Any]:
+    """For 16-bit floats a few of their last digits: eager operators round in other places."""
+    if any(v is not None and v.dtype in (torch.float16, torch.bfloat16) for v in values):
+        return {**TOLERANCE, "rtol": 3e-2, "atol": 3e-2}
+    return TOLERANCE
+
+
 def close(made: list[Any], expected: list[Any]) -> bool:
     try:
-        torch.testing.assert_close(made, expected, **TOLERANCE)
+        torch.testing.assert_close(made, expected, **tolerance(expected))
     except AssertionError:
         return False
     return True
@@ -148,7 +155,7 @@ def run_sample(
         whole &= program is not None and not called
     outcome.whole += whole
     try:
-        torch.testing.assert_close(made, expected, **TOLERANCE)
+        torch.testing.assert_close(made, expected, **tolerance(expected))
     except AssertionError as error:
         shapes = [tuple(tensor.shape) for tensor in tensors]
         outcome.wrong.append(f"{shapes}: {str(error)[:300]}")

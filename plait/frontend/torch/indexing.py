@@ -140,17 +140,36 @@ def index_put(
     return written.permute(sorted(range(x.ndim), key=order.__getitem__))
 
 
-_KINDS = {"sum": ScatterKind.ADD, "prod": ScatterKind.MUL, "add": ScatterKind.ADD}
-_EXTREMES = {"amax": ScatterKind.MAX, "amin": ScatterKind.MIN}
+_KINDS = {
+    "sum": ScatterKind.ADD,
+    "mean": ScatterKind.ADD,
+    "prod": ScatterKind.MUL,
+    "amax": ScatterKind.MAX,
+    "amin": ScatterKind.MIN,
+}
+_NOTHING = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "amax": -math.inf, "amin": math.inf}
+"""What leaves the other operand as it is."""
 
 
 def _scattered(kind: ScatterKind, x: Tensor, dim: int, at: Tensor, source: Tensor) -> Tensor:
-    if not x.shape or not at.size or x.dtype == "bool":
-        raise UnsupportedError("scattering booleans, or without axes or elements")
+    if x.dtype == "bool":
+        raise UnsupportedError("scattering booleans")
+    if not at.size:
+        return x
+    if not x.shape:
+        flat = (each.reshape(1) for each in (at, source))
+        return _scattered(kind, x.reshape(1), 0, *flat).reshape(())
     at = positions(at, x.shape[x.axis(dim)])
     part = source.shrink([(0, extent) for extent in at.shape])
     made = accumulated(x).scatter_kind(kind, dim, at, accumulated(part))
     return made.cast(x.element)
+
+
+@lowers("put")
+def put(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+    kind = ScatterKind.ADD if accumulate else ScatterKind.SET
+    at = positions(index.flatten(), x.size, negative=True)
+    return _scattered(kind, x.flatten(), 0, at, source.flatten()).reshape(x.shape)
 
 
 @lowers("scatter.src")
@@ -173,16 +192,25 @@ def scatter_add(x: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
 def scatter_reduce(
     x: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
-    kinds = {**_KINDS, **_EXTREMES}
-    if not include_self or reduce not in kinds:
-        raise UnsupportedError(f"scatter with {reduce}")
-    return _scattered(kinds[reduce], x, dim, index, src)
+    if not x.is_floating:
+        raise UnsupportedError("combining integers")
+    start = accumulated(x)
+    one = Tensor.constant(1, start.element, index.shape)
+    count = _scattered(ScatterKind.ADD, start.full_like(0), dim, index, one)
+    if not include_self:
+        start = (count > 0).where(start.full_like(_NOTHING[reduce]), start)
+    made = _scattered(_KINDS[reduce], start, dim, index, accumulated(src))
+    if reduce == "mean":
+        made = made / (count + 1 if include_self else count.maximum(1))
+    return made.cast(x.element)
 
 
 @lowers("index_add")
 def index_add(x: Tensor, dim: int, index: Tensor, source: Any, *, alpha: Number = 1) -> Tensor:
-    if not x.shape or not source.shape:
-        raise UnsupportedError("adding without axes")
+    if not x.shape:
+        return index_add(x.reshape(1), 0, index, source.reshape(1), alpha=alpha).reshape(())
+    if not source.shape:
+        raise UnsupportedError("adding an element without axes")
     axis = x.axis(dim)
     lead, trail = (1,) * axis, (1,) * (x.ndim - axis - 1)
     at = index.reshape(*lead, index.size, *trail).expand(source.shape)

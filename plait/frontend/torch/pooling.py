@@ -85,8 +85,8 @@ def max_pool3d(
     return _max_pool(x, kernel_size, stride, padding, dilation, ceil_mode, 3)
 
 
-@lowers("max_pool2d_with_indices_backward")
-def max_pool2d_backward(
+@lowers("max_pool2d_with_indices_backward", "max_pool3d_with_indices_backward")
+def max_pool_backward(
     g: Tensor,
     x: Tensor,
     kernel_size: Sizes,
@@ -96,7 +96,10 @@ def max_pool2d_backward(
     ceil_mode: bool,
     indices: Tensor,
 ) -> Tensor:
-    lead, area = math.prod(x.shape[:-2]), math.prod(x.shape[-2:])
+    if len(kernel_size) == 1:
+        raise UnsupportedError("one size for all axes")
+    first = x.ndim - len(kernel_size)
+    lead, area = math.prod(x.shape[:first]), math.prod(x.shape[first:])
     values = accumulated(g).reshape(lead, -1)
     zero = Tensor.constant(0, values.element, (lead, area))
     made = zero.scatter_add(1, indices.reshape(values.shape), values)

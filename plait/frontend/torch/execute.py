@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Any
 
+from plait.errors import PlaitError
 from plait.frontend.torch import phases
 from plait.frontend.torch.api import fx, torch
 from plait.frontend.torch.concrete import key_of, propagate
@@ -148,4 +149,10 @@ class CompiledGraph:
         with torch.no_grad():
             if program is None:
                 return fx.Interpreter(self.module).run(*args)
-            return program.run(args)
+            try:
+                return program.run(args)
+            except PlaitError as error:
+                # An operator of PyTorch gave another type than it had announced.
+                warnings.warn(f"plait: PyTorch runs a graph: {error}", stacklevel=2)
+                self.programs[key_of(args)] = None
+                return fx.Interpreter(self.module).run(*args)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from plait.frontend.node import element_of
 from plait.frontend.tensor import Tensor
 from plait.frontend.torch.reductions import accumulated
 from plait.frontend.torch.table import lowers
@@ -30,5 +29,5 @@ def batch_norm(
         made = made * channels(weight)
     if bias is not None:
         made = made + channels(bias)
-    empty = Tensor.constant(0, element_of("float32"), (0,))
+    empty = Tensor.constant(0, x.element, (0,))
     return made.cast(x.element), empty, empty

@@ -9,9 +9,12 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, ModuleOp, TensorType, f16, f32, i1, i32
 from xdsl.ir import Attribute
 
+import plait
 from plait.dialects import lazy
+from plait.frontend.trace import build_module
 from plait.passes.lazy_simplify import LazySimplifyPass
 from plait.passes.simplify.builder import splat_attribute
+from plait.runtime import driver
 from plait.runtime.interpret import run_module
 
 
@@ -138,3 +141,12 @@ def test_mixed_mask_is_not_a_splat() -> None:
 
     mask = DenseIntOrFPElementsAttr.from_list(TensorType(i1, [4]), [False, True, False, False])
     assert splat_value(lazy.ConstantOp(mask).result) is None
+
+
+def test_slices_of_values_that_share_operands_stay_in_order() -> None:
+    inner = plait.empty(4, 8).exp()
+    module, _ = build_module([(inner.log() - inner)[1:3]])
+    plan = driver.planned(module, "default")
+    array = np.random.default_rng(0).random((4, 8), dtype=np.float32)
+    [have], [want] = run_module(plan, [array]), run_module(module, [array])
+    np.testing.assert_allclose(have, want, rtol=1e-6, atol=1e-6)

@@ -1,6 +1,6 @@
 """Runs operators of PyTorch's own test database through plait and compares with eager PyTorch.
 
-    python tests/torch/sweep.py [--samples N] [--grad] [NAME...]
+    python tests/pytorch/sweep.py [--samples N] [--grad] [NAME...]
 
 prints, for each operator, whether all of it ran in plait (``whole``), some of it in PyTorch
 (``part``), or what went wrong.

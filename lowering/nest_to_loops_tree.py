@@ -180,8 +180,9 @@ def _merge_list(axes: list[Axis], body: list[Node]) -> None:
                 if outer is inner or not all(linear_together(e, outer, inner) for e in used):
                     continue
                 merged = Axis(f"{outer.name}{inner.name}", outer.extent * inner.extent)
-                substitute_axis(body, outer, Affine())
+                # In this order an expression is never simplified for fewer points than it is for.
                 substitute_axis(body, inner, Affine.of(merged))
+                substitute_axis(body, outer, Affine())
                 axes[axes.index(inner)] = merged
                 axes.remove(outer)
                 used = [e for node in walk(body) for e in expressions(node)]

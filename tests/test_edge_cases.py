@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import Builtin
 from xdsl.dialects.func import Func
 from xdsl.parser import Parser
 
+import plait
 from plait.dialects.fuse import Fuse
 from plait.dialects.lazy import Lazy
 from plait.runtime import driver
@@ -244,3 +245,11 @@ def test_cuda_sim(name: str) -> None:
     text, arrays, want = CASES[name]
     plan = driver.planned(module_of(text), "default")
     check(driver.compiled(plan, "cuda-sim").run(*arrays)[0], want)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "cpu", "cuda-sim"])
+def test_sums_over_a_slice_under_another_shape(backend: str) -> None:
+    array = np.arange(28, dtype=np.float32).reshape(4, 7)
+    output = plait.empty(4, 7)[:, :6].reshape(2, 3, 4).sum([1, 2])
+    [have] = [plait.schedule(output).run(array, backend=backend)[0]]
+    np.testing.assert_array_equal(have, array[:, :6].reshape(2, 3, 4).sum((1, 2)))

@@ -15,7 +15,7 @@ from plait.lowering.fuse_to_nest_pull import Kept, Puller
 from plait.lowering.fuse_to_nest_scalars import compute_type
 from plait.passes.analysis.affine import ZERO, index
 from plait.passes.analysis.index_maps import Point
-from plait.passes.analysis.rows import Rows, rows_of
+from plait.passes.analysis.rows import Follower, Rows, rows_of
 
 
 def kept_values(group: fuse.GroupOp) -> list[SSAValue]:
@@ -29,7 +29,10 @@ def rows_of_group(group: fuse.GroupOp, outputs: Sequence[Output]) -> Rows | None
     reduces = [
         op.results[0] for op in group.body_ops() if isinstance(op, lazy.ReduceOp | lazy.ArgReduceOp)
     ]
-    return rows_of(values, [output.core for output in outputs], reduces) if values else None
+    if not values:
+        return None
+    follower = Follower()
+    return rows_of(values, {o.core: follower.places(o.core) for o in outputs}, reduces)
 
 
 class RowBuilder:

@@ -8,7 +8,7 @@ its own position on one of its axes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any, cast
 
@@ -24,6 +24,8 @@ MAX_STATES = 1 << 12
 Through = Callable[[SSAValue], SSAValue | None]
 """What a value stands for where it is not computed by an operation: None for a buffer."""
 Axes = tuple[int, ...]
+Places = Mapping[SSAValue, Sequence[Point]]
+"""The points at which an element needs each value."""
 
 
 def no_way(value: SSAValue) -> SSAValue | None:
@@ -49,28 +51,102 @@ class Rows:
         return tuple(a for a in range(len(lazy.shape_of(value))) if a not in self.of_value[value])
 
 
+class Steps:
+    """From an element to those it is computed from; what was found once is remembered.
+
+    Points are over the axes of the value that is stored or kept, and over more indices that reduces
+    open. Values of one shape share them, and all their steps.
+    """
+
+    def __init__(self) -> None:
+        self._spaces: dict[tuple[int, ...], Space] = {}
+        self._known: dict[tuple[SSAValue, Point, int], Step] = {}
+
+    def space(self, value: SSAValue) -> Space:
+        """The indices for elements of ``value``: from 0 on, its axes."""
+        shape = lazy.shape_of(value)
+        space = self._spaces.get(shape)
+        if space is None:
+            space = self._spaces[shape] = Space.of_extents(shape)
+        return space
+
+    def of(self, op: Operation, value: SSAValue, point: Point, space: Space) -> Step:
+        """The elements that an operation computes an element of its result from."""
+        key = (value, point, id(space))
+        known = self._known.get(key)
+        if known is None:
+            before = len(space.bounds)
+            states = _needs(op, point, space)
+            opened = tuple(range(before, len(space.bounds)))
+            known = self._known[key] = Step(states, opened)
+        return known
+
+
+@dataclass(frozen=True)
+class Step:
+    """Elements that are needed, and the indices opened for them."""
+
+    states: Sequence[tuple[SSAValue, Point]]
+    opened: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Follower:
+    """Follows elements inside of a kernel to where they come from."""
+
+    through: Through = no_way
+    steps: Steps = field(default_factory=Steps)
+
+    def step(self, value: SSAValue, point: Point, space: Space) -> Step:
+        if isinstance(value, BlockArgument):
+            inner = self.through(value)
+            return Step(() if inner is None else ((inner, point),))
+        return self.steps.of(cast(Operation, value.owner), value, point, space)
+
+    def places(self, start: SSAValue) -> Places | None:
+        """The points at which an element of ``start`` needs each value; None if there are too
+        many. The indices from 0 on are the axes of ``start``."""
+        space = self.steps.space(start)
+        first = (start, _point_of(start))
+        found: dict[SSAValue, list[Point]] = {}
+        seen = {first}
+        pending = [first]
+        while pending:
+            value, point = pending.pop()
+            found.setdefault(value, []).append(point)
+            for state in self.step(value, point, space).states:
+                if state not in seen:
+                    seen.add(state)
+                    pending.append(state)
+            if len(seen) > MAX_STATES:
+                return None
+        return found
+
+
+def _point_of(value: SSAValue) -> Point:
+    """An element by an index for each of its axes."""
+    shape = lazy.shape_of(value)
+    return tuple(index(axis) if extent != 1 else ZERO for axis, extent in enumerate(shape))
+
+
 def rows_of(
     values: Iterable[SSAValue],
-    results: Sequence[SSAValue],
+    places: Mapping[SSAValue, Places | None],
     links: Iterable[SSAValue] = (),
-    through: Through = no_way,
 ) -> Rows | None:
-    """The rows of a kernel that keeps ``values`` and stores ``results``; None if there are none
-    that all of them share. Results are lined up by the values they both need, kept ones or
-    ``links``."""
+    """The rows of a kernel that keeps ``values`` and stores results; None if there are none that
+    all of them share. ``places`` has each result with what it needs. Results are lined up by the
+    values they both need, kept ones or ``links``."""
     wanted = list(dict.fromkeys(values))
-    known = {*wanted, *links}
-    places = dict[SSAValue, Places]()
-    for result in results:
-        found = _places(result, known, through)
-        if found is None:
-            return None
-        places[result] = found
-    first = max(results, key=lambda result: len(places[result]))
+    needed = _only({*wanted, *links}, places)
+    if needed is None:
+        return None
+    results = list(needed)
+    first = max(results, key=lambda result: len(needed[result]))
     shape = lazy.shape_of(first)
     rows = [axis for axis, extent in enumerate(shape) if extent != 1]
     while rows:
-        lined_up = _line_up(first, rows, places)
+        lined_up = _line_up(first, rows, needed)
         if any(value not in lined_up.of_value for value in wanted):
             return None
         if any(result not in lined_up.of_result for result in results):
@@ -85,7 +161,16 @@ def rows_of(
     return None
 
 
-Places = Mapping[SSAValue, list[Point]]
+def _only(
+    known: set[SSAValue], places: Mapping[SSAValue, Places | None]
+) -> dict[SSAValue, Places] | None:
+    """Of what each result needs, the known values."""
+    needed = dict[SSAValue, Places]()
+    for result, found in places.items():
+        if found is None:
+            return None
+        needed[result] = {value: points for value, points in found.items() if value in known}
+    return needed
 
 
 @dataclass
@@ -129,52 +214,19 @@ def _line_up(first: SSAValue, rows: Sequence[int], places: Mapping[SSAValue, Pla
     return found
 
 
-def rows_that_read(
-    result: SSAValue, rows: Rows, through: Through = no_way
-) -> dict[BlockArgument, set[int]]:
-    """The buffers that a result needs, and on which of the rows it depends where it reads each."""
-    row_of = rows.of_result[result]
+def rows_that_read(places: Places, row_of: Mapping[int, int]) -> dict[BlockArgument, set[int]]:
+    """The values from outside that a result needs, and on which of the rows it depends where it
+    reads each. ``row_of`` has the rows that its axes are."""
     found: dict[BlockArgument, set[int]] = {}
-    places = _places(result, None, through) or {}
     for value, points in places.items():
-        assert isinstance(value, BlockArgument)
-        used = [{k for expr in point for k in expr.indices()} for point in points]
-        alike = set.intersection(*used)
-        found[value] = {row_of[axis] for axis in alike if axis in row_of}
+        if isinstance(value, BlockArgument):
+            used = [{k for expr in point for k in expr.indices()} for point in points]
+            alike = used[0].intersection(*used[1:])
+            found[value] = {row_of[axis] for axis in alike if axis in row_of}
     return found
 
 
-def _places(start: SSAValue, wanted: set[SSAValue] | None, through: Through) -> Places | None:
-    """The points at which an element of ``start`` needs each wanted value, or each buffer; None if
-    there are too many. The indices from 0 on are the axes of ``start``."""
-    shape = lazy.shape_of(start)
-    space = Space.of_extents(shape)
-    point = tuple(index(axis) if extent != 1 else ZERO for axis, extent in enumerate(shape))
-    found: dict[SSAValue, list[Point]] = {}
-    seen = {(start, point)}
-    pending = [(start, point)]
-    while pending:
-        value, point = pending.pop()
-        buffer = isinstance(value, BlockArgument) and through(value) is None
-        if buffer if wanted is None else value in wanted:
-            found.setdefault(value, []).append(point)
-        for state in _needs(value, point, space, through):
-            if state not in seen:
-                seen.add(state)
-                pending.append(state)
-        if len(seen) > MAX_STATES:
-            return None
-    return found
-
-
-def _needs(
-    value: SSAValue, point: Point, space: Space, through: Through
-) -> list[tuple[SSAValue, Point]]:
-    if isinstance(value, BlockArgument):
-        inner = through(value)
-        return [] if inner is None else [(inner, point)]
-    op = cast(Operation, value.owner)
-
+def _needs(op: Operation, point: Point, space: Space) -> list[tuple[SSAValue, Point]]:
     def anywhere(operand: SSAValue, axis: int) -> tuple[SSAValue, Point]:
         at = index(space.new_index((0, max(lazy.shape_of(operand)[axis] - 1, 0))))
         return operand, (*point[:axis], at, *point[axis + 1 :])
@@ -259,8 +311,8 @@ class _Visit:
 def repeats(
     roots: Mapping[SSAValue, Iterable[int]],
     kept: Iterable[SSAValue],
-    watched: Iterable[SSAValue] = (),
-    through: Through = no_way,
+    watched: Iterable[SSAValue],
+    follower: Follower,
 ) -> int:
     """How often an element of a reduction, or of a watched value, is computed at most.
 
@@ -274,8 +326,7 @@ def repeats(
     per_row = set[SSAValue]()
     for root, rows in roots.items():
         shape = lazy.shape_of(root)
-        space = Space.of_extents(shape)
-        point = tuple(index(axis) if extent != 1 else ZERO for axis, extent in enumerate(shape))
+        space, point = follower.steps.space(root), _point_of(root)
         first = [axis for axis in rows if shape[axis] != 1]
         inner = [axis for axis, extent in enumerate(shape) if extent != 1 and axis not in first]
         pending = [_Visit(root, point, (*first, *inner))]
@@ -292,12 +343,11 @@ def repeats(
                 else:
                     again = _repeated(visit, used, space)
                     times[visit.value] = times.get(visit.value, 0) + again
-            before = len(space.bounds)
-            for value, at in _needs(visit.value, visit.point, space, through):
-                opened = tuple(range(before, len(space.bounds)))
-                if (value, at) not in seen:
-                    seen.add((value, at))
-                    pending.append(_Visit(value, at, (*visit.loops, *opened)))
+            step = follower.step(visit.value, visit.point, space)
+            for state in step.states:
+                if state not in seen:
+                    seen.add(state)
+                    pending.append(_Visit(*state, (*visit.loops, *step.opened)))
             if len(seen) > MAX_STATES:
                 return 1 << 30
     return max((count + (value in per_row) for value, count in times.items()), default=1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import prod
 
 from xdsl.dialects.func import FuncOp
@@ -14,7 +15,15 @@ from plait.dialects import lazy
 from plait.dialects.fuse import GroupOp, KeepOp
 from plait.dtypes import itemsize
 from plait.passes import remarks
-from plait.passes.analysis.rows import Rows, repeats, rows_of, rows_that_read
+from plait.passes.analysis.rows import (
+    Follower,
+    Places,
+    Rows,
+    Steps,
+    repeats,
+    rows_of,
+    rows_that_read,
+)
 from plait.passes.analysis.targets import Target
 from plait.passes.fusion.cost import bytes_of
 from plait.passes.fusion.engine import MAX_OPERATIONS
@@ -47,7 +56,10 @@ class ChainFinder:
     members: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
     kept: dict[int, tuple[SSAValue, ...]] = field(default_factory=dict[int, tuple[SSAValue, ...]])
     """What a cluster keeps on chip, by its node."""
+    steps: Steps = field(default_factory=Steps)
     version: dict[int, int] = field(default_factory=dict[int, int])
+    offered: dict[tuple[int, int], Chain] = field(default_factory=dict[tuple[int, int], Chain])
+    """The merges in the queue, by the groups that were offered."""
     refused: dict[tuple[int, int], Verdict] = field(default_factory=dict[tuple[int, int], Verdict])
 
     @staticmethod
@@ -75,11 +87,11 @@ class ChainFinder:
             if version != self.version[first] + self.version[second]:
                 self._offer(queue, a, b)
                 continue
-            found = self._judge(first, second)
-            if isinstance(found, Chain):
-                self._merge(first, second, found, -weight)
+            verdict = acyclic(self.plan.graph, first, second)
+            if verdict:
+                self._merge(first, second, self.offered[a, b], -weight)
             else:
-                self.refused[a, b] = found
+                self.refused[a, b] = verdict
         self._report()
         self._rewrite()
 
@@ -99,6 +111,7 @@ class ChainFinder:
         found = self._judge(first, second)
         if isinstance(found, Chain):
             self.refused.pop((a, b), None)
+            self.offered[a, b] = found
             version = self.version[first] + self.version[second]
             heapq.heappush(queue, (-found.saved, a, b, version))
         else:
@@ -113,7 +126,7 @@ class ChainFinder:
         if not verdict:
             return verdict
         groups = self._groups(sorted([*self.members[a], *self.members[b]]))
-        merged = Merged.of(groups)
+        merged = Merged.of(groups, self.steps)
         verdict = merged.fits()
         if not verdict:
             return verdict
@@ -128,7 +141,7 @@ class ChainFinder:
         return self._kept_rows(merged, tuple(dict.fromkeys((*held, *flows))), saved)
 
     def _kept_rows(self, merged: Merged, kept: tuple[SSAValue, ...], saved: int) -> Chain | Verdict:
-        rows = rows_of(kept, merged.results, merged.reduces(), merged.through)
+        rows = rows_of(kept, merged.places, merged.reduces())
         if rows is None:
             return Verdict("fuse.no-rows", "the groups have no rows in common")
         needed = tuple(value for value in kept if rows.kept(value))
@@ -210,9 +223,10 @@ class Merged:
     results: list[SSAValue]
     """What the kernel stores, as values inside of it."""
     outputs: list[SSAValue]
+    steps: Steps
 
     @staticmethod
-    def of(groups: list[GroupOp]) -> Merged:
+    def of(groups: list[GroupOp], steps: Steps | None = None) -> Merged:
         members = set[Operation](groups)
         stored = [
             (group.yield_op.arguments[position], output)
@@ -220,10 +234,21 @@ class Merged:
             for position, output in enumerate(group.outputs)
             if any(use.operation not in members for use in output.uses)
         ]
-        return Merged(groups, members, [v for v, _ in stored], [output for _, output in stored])
+        results = [value for value, _ in stored]
+        outputs: list[SSAValue] = [output for _, output in stored]
+        return Merged(groups, members, results, outputs, steps or Steps())
 
     def through(self, value: SSAValue) -> SSAValue | None:
         return inside(self.members, value)
+
+    @cached_property
+    def follower(self) -> Follower:
+        return Follower(self.through, self.steps)
+
+    @cached_property
+    def places(self) -> dict[SSAValue, Places | None]:
+        """Where each result needs the values inside."""
+        return {result: self.follower.places(result) for result in self.results}
 
     def inputs(self) -> list[SSAValue]:
         """The buffers that the kernel reads."""
@@ -296,13 +321,17 @@ class Merged:
         for value in kept:
             assert rows is not None
             roots[value] = sorted(rows.of_value[value])
-        return repeats(roots, kept, watched, self.through)
+        return repeats(roots, kept, watched, self.follower)
 
     def shared_bytes(self, rows: Rows) -> int:
         """Bytes that several rows read: of every buffer, what the rows share that read it alike."""
         own = dict[SSAValue, set[int]]()
         for result in self.results:
-            for argument, found in rows_that_read(result, rows, self.through).items():
+            places = self.places[result]
+            assert places is not None
+            for argument, found in rows_that_read(places, rows.of_result[result]).items():
+                if self.through(argument) is not None:
+                    continue
                 group = argument.owner.parent_op()
                 assert isinstance(group, GroupOp)
                 buffer = group.inputs[argument.index]

@@ -164,7 +164,10 @@ class GroupOp(IRDLOperation):
 
     def body_ops(self) -> list[Operation]:
         """The operations of the body, without the yield."""
-        return [op for op in self.body.block.ops if not isinstance(op, YieldOp)]
+        ops = list(self.body.block.ops)
+        if ops and isinstance(ops[-1], YieldOp):
+            ops.pop()
+        return ops
 
     def verify_(self) -> None:
         _verify_tensors(self.inputs, "input")

@@ -26,7 +26,7 @@ def shape_of(value: SSAValue) -> Shape:
     """The extents of a tensor value."""
     type = value.type
     assert isinstance(type, TensorType)
-    return type.get_shape()
+    return tuple([extent.data for extent in type.shape.data])
 
 
 def element_type_of(value: SSAValue) -> Attribute:

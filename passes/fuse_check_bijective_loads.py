@@ -11,7 +11,7 @@ from xdsl.passes import ModulePass
 
 from plait.dialects.fuse import GroupOp
 from plait.passes.fusion.footprint import Footprint
-from plait.passes.fusion.footprints import footprint_of
+from plait.passes.fusion.footprints import Memo, footprint_of_group
 from plait.passes.fusion.plan import functions_with_groups
 
 
@@ -47,10 +47,11 @@ class FuseCheckBijectiveLoadsPass(ModulePass):
     name = "fuse-check-bijective-loads"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        memo = Memo()
         for function in functions_with_groups(op):
             for group in function.body.block.ops:
                 if isinstance(group, GroupOp):
-                    group.attributes["fuse.loads"] = _loads(group, footprint_of([group]))
+                    group.attributes["fuse.loads"] = _loads(group, footprint_of_group(group, memo))
 
 
 def _loads(group: GroupOp, footprint: Footprint) -> ArrayAttr[Attribute]:

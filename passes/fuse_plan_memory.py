@@ -47,8 +47,38 @@ class FusePlanMemoryPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in functions_with_groups(op):
-            for value, argument in _taken_over(function):
-                _update(function, value, argument)
+            taken_over = _taken_over(function)
+            order = _Order.of(function) if taken_over else None
+            for value, argument in taken_over:
+                assert order is not None
+                _update(order, value, argument)
+
+
+@dataclass(frozen=True)
+class _Order:
+    """Where the operations of a function stand, and the buffers it returns."""
+
+    position: dict[Operation, int]
+    returned: set[SSAValue]
+
+    @staticmethod
+    def of(function: FuncOp) -> _Order:
+        terminator = function.body.block.last_op
+        assert isinstance(terminator, ReturnOp)
+        position = {op: number for number, op in enumerate(function.body.block.ops)}
+        return _Order(position, {base_of(value) for value in terminator.arguments})
+
+    def reads_later(self, group: GroupOp, argument: BlockArgument) -> str | None:
+        """What reads an argument after a group, or returns it."""
+        if argument in self.returned:
+            return "the caller"
+        own = self.position[group]
+        readers = {use.operation for use in argument.uses}
+        later = [op for op in readers if self.position[op] > own]
+        if not later:
+            return None
+        op = min(later, key=self.position.__getitem__)
+        return op.label.data if isinstance(op, GroupOp) and op.label else op.name
 
 
 def _taken_over(function: FuncOp) -> list[tuple[SSAValue, BlockArgument]]:
@@ -66,13 +96,13 @@ def _taken_over(function: FuncOp) -> list[tuple[SSAValue, BlockArgument]]:
     return found
 
 
-def _update(function: FuncOp, value: SSAValue, argument: BlockArgument) -> None:
+def _update(order: _Order, value: SSAValue, argument: BlockArgument) -> None:
     group = value.owner
     if not isinstance(group, GroupOp) or argument not in group.inputs:
         return
     assert isinstance(value, OpResult)
     number, label = group.inputs.index(argument), group.label.data if group.label else "group"
-    later = _reads_later(function, group, argument)
+    later = order.reads_later(group, argument)
     if later is not None:
         remarks.missed(
             "fuse.read-later",
@@ -94,18 +124,3 @@ def _update(function: FuncOp, value: SSAValue, argument: BlockArgument) -> None:
     remarks.passed(
         "fuse.updated-in-place", f"'{label}' writes over its input", kernel=label, input=number
     )
-
-
-def _reads_later(function: FuncOp, group: GroupOp, argument: BlockArgument) -> str | None:
-    """What reads an argument after a group, or returns it."""
-    terminator = function.body.block.last_op
-    assert isinstance(terminator, ReturnOp)
-    if any(base_of(value) is argument for value in terminator.arguments):
-        return "the caller"
-    readers = {use.operation for use in argument.uses}
-    op: Operation | None = group.next_op
-    while op is not None:
-        if op in readers:
-            return op.label.data if isinstance(op, GroupOp) and op.label else op.name
-        op = op.next_op
-    return None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from math import prod
 from typing import Any, cast
 
@@ -98,7 +99,7 @@ class Follower:
     steps: Steps = field(default_factory=Steps)
 
     def step(self, value: SSAValue, point: Point, space: Space) -> Step:
-        if isinstance(value, BlockArgument):
+        if type(value) is BlockArgument:
             inner = self.through(value)
             return Step(() if inner is None else ((inner, point),))
         return self.steps.of(cast(Operation, value.owner), value, point, space)
@@ -336,7 +337,7 @@ def repeats(
             if visit.value in stops and visit.value is not root:
                 continue
             op = visit.value.owner
-            if visit.value in heavy or isinstance(op, lazy.ReduceOp | lazy.ArgReduceOp):
+            if visit.value in heavy or _closes_axes(type(op)):
                 used = {number for expr in visit.point for number in expr.indices()}
                 if used == set(first):
                     per_row.add(visit.value)
@@ -351,6 +352,11 @@ def repeats(
             if len(seen) > MAX_STATES:
                 return 1 << 30
     return max((count + (value in per_row) for value, count in times.items()), default=1)
+
+
+@cache
+def _closes_axes(op: type) -> bool:
+    return issubclass(op, lazy.ReduceOp | lazy.ArgReduceOp)
 
 
 def _repeated(visit: _Visit, used: set[int], space: Space) -> int:

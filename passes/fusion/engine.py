@@ -69,6 +69,10 @@ class _Engine:
     members: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
     weighed: set[tuple[int, int, int]] = field(default_factory=set[tuple[int, int, int]])
     version: dict[int, int] = field(default_factory=dict[int, int])
+    offered: dict[tuple[int, int], Footprint] = field(
+        default_factory=dict[tuple[int, int], Footprint]
+    )
+    """What the merges in the queue would be, by the groups that were offered."""
     refused: dict[tuple[int, int], Verdict] = field(default_factory=dict[tuple[int, int], Verdict])
 
     def run(self) -> None:
@@ -88,7 +92,7 @@ class _Engine:
                 continue
             verdict = acyclic(graph, first, second)
             if verdict:
-                self._merge(first, second, -weight)
+                self._merge(first, second, self.offered[a, b], -weight)
             else:
                 self.refused[self._pair(a, b)] = verdict
         self._report()
@@ -113,6 +117,7 @@ class _Engine:
             self.refused[self._pair(a, b)] = verdict
             return
         self.refused.pop(self._pair(a, b), None)
+        self.offered[a, b] = merge.whole
         entry = (-merge.saved, a, b, self._versions(first, second))
         heapq.heappush(queue, entry)
 
@@ -145,14 +150,14 @@ class _Engine:
                 return verdict
         return YES
 
-    def _merge(self, a: int, b: int, saved: int) -> None:
+    def _merge(self, a: int, b: int, whole: Footprint, saved: int) -> None:
         graph = self.plan.graph
         names = (graph.names[a], graph.names[b])
         together = sorted([*self.members.pop(a), *self.members.pop(b)])
         node = graph.merge(a, b)
         self.members[node] = together
         self.version[node] = self._versions(a, b) + 1
-        self.footprints[node] = footprint_of(self._groups(together), self.memo)
+        self.footprints[node] = whole
         remarks.passed(
             self.done, f"made '{names[0]}' and '{names[1]}' one kernel", groups=names, saved=saved
         )

@@ -94,7 +94,28 @@ class Memo:
 def footprints_of(plan: Plan, memo: Memo | None = None) -> list[Footprint]:
     """The footprint of every group of a plan, in its order."""
     memo = memo or Memo()
-    return [footprint_of([group], memo) for group in plan.groups]
+    return [footprint_of_group(group, memo) for group in plan.groups]
+
+
+def footprint_of_group(group: GroupOp, memo: Memo) -> Footprint:
+    """The footprint of a group, which stays with it from pass to pass until the group changes."""
+    state = _state(group)
+    kept = cast(tuple[object, Footprint] | None, group.__dict__.get(_REMEMBERED))
+    if kept is None or kept[0] != state:
+        kept = group.__dict__[_REMEMBERED] = (state, footprint_of([group], memo))
+    return kept[1]
+
+
+_REMEMBERED = "_footprint"
+
+
+def _state(group: GroupOp) -> tuple[object, ...]:
+    """All that a footprint depends on; compared by identity first, so cheap while nothing
+    changes."""
+    found: list[object] = [*group.operands, *(value.type for value in group.operands)]
+    for op in group.block.ops:
+        found += (op, *op.operands, *op.properties.values(), *op.attributes.values())
+    return tuple(found)
 
 
 def footprint_of(groups: Sequence[GroupOp], memo: Memo | None = None) -> Footprint:
@@ -163,7 +184,7 @@ def _sweeps(
 
 
 def _level(level: dict[SSAValue, int], members: set[Operation], value: SSAValue) -> int:
-    if isinstance(value, BlockArgument):
+    if type(value) is BlockArgument:
         while (inner := inside(members, value)) is not None:
             value = inner
     return level.get(value, 0)
@@ -171,7 +192,7 @@ def _level(level: dict[SSAValue, int], members: set[Operation], value: SSAValue)
 
 def inside(members: set[Operation], value: SSAValue) -> SSAValue | None:
     """What a member's argument stands for, if another member computes it."""
-    if not isinstance(value, BlockArgument):
+    if type(value) is not BlockArgument:
         return None
     group = value.owner.parent_op()
     assert isinstance(group, GroupOp)
@@ -278,7 +299,7 @@ class _Walk:
                 self.aligned &= not irregular
                 pending.append((inner, point, conditions, irregular))
                 continue
-            if isinstance(value, BlockArgument):
+            if type(value) is BlockArgument:
                 self._load(value, point, conditions, irregular, late)
                 continue
             op = cast(Operation, value.owner)

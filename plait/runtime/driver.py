@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
+from plait import collector
 from plait.dtypes import Array
 from plait.errors import PlaitError
 from plait.passes.pipelines import PIPELINES
@@ -35,11 +36,13 @@ def apply(module: ModuleOp, passes: Sequence[str], target: str | None = None) ->
 
     available: dict[str, Any] = {**get_all_passes(), **lowerings()}
     context = Context(allow_unregistered=True)
-    for name in passes:
-        cls = available[name]()
-        takes_target = target is not None and "target" in getattr(cls, "__dataclass_fields__", {})
-        (cls(target=target) if takes_target else cls()).apply(context, module)
-    module.verify()
+    with collector.paused():
+        for name in passes:
+            cls = available[name]()
+            fields = getattr(cls, "__dataclass_fields__", {})
+            takes_target = target is not None and "target" in fields
+            (cls(target=target) if takes_target else cls()).apply(context, module)
+        module.verify()
 
 
 def pipeline_passes(name: str) -> tuple[str, ...]:

@@ -27,6 +27,7 @@ from xdsl.utils.exceptions import (
 )
 from xdsl.xdsl_opt_main import xDSLOptMain
 
+from plait import collector
 from plait.errors import PlaitError
 from plait.passes import remarks
 from plait.passes.pipelines import PIPELINES
@@ -190,6 +191,7 @@ class PlaitOptMain(xDSLOptMain):
         ]
         return output, mismatches(expectations(text, first_line), produced, file)
 
+    @collector.paused()
     def diagnosed(self, text: str, file: str, first_line: int) -> tuple[str, list[Diagnostic]]:
         """Parses, runs the passes and prints; an error becomes a diagnostic."""
         parser = LocatingParser(self.ctx, text, file, first_line)

@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import BFloat16Type, ModuleOp, TensorType
 from xdsl.ir import Attribute
 from xdsl.utils.exceptions import ParseError, VerifyException
 
+from plait import collector
 from plait.dtypes import Array, f32_to_bf16, is_bool, is_float, numpy_dtype
 from plait.errors import PlaitError
 
@@ -81,8 +82,9 @@ def _from_ir(path: str) -> Program:
     parser = LocatingParser(context, source, path, 1)
     module: ModuleOp | None = None
     try:
-        module = parser.parse_module()
-        module.verify()
+        with collector.paused():
+            module = parser.parse_module()
+            module.verify()
     except ParseError as error:
         raise PlaitError(of_parse_error(error, parser).show(source, 1, path)) from None
     except VerifyException as error:

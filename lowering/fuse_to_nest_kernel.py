@@ -20,13 +20,13 @@ from plait.lowering.fuse_to_nest_ordered import store_scans, store_scatter
 from plait.lowering.fuse_to_nest_outputs import Output
 from plait.lowering.fuse_to_nest_points import merged_point, reduced_axes
 from plait.lowering.fuse_to_nest_pull import Puller, Request
-from plait.lowering.fuse_to_nest_rows import RowBuilder, kept_values, rows_of_group
+from plait.lowering.fuse_to_nest_rows import RowBuilder
 from plait.lowering.fuse_to_nest_scalars import buffer_type
 from plait.lowering.fuse_to_nest_scopes import Axis, Scopes
 from plait.passes.analysis.affine import ZERO, Expr, add, index, scale
 from plait.passes.analysis.affine import combine as sum_of
 from plait.passes.analysis.index_maps import Condition, Point, reshape
-from plait.passes.analysis.rows import Rows
+from plait.passes.analysis.rows import Rows, kept_values, rows_of_group
 
 
 def kernel_of(
@@ -94,7 +94,7 @@ class _Builder:
     # The parallel axes
 
     def build(self) -> None:
-        rows = rows_of_group(self.group, self.outputs)
+        rows = rows_of_group(self.group, [output.core for output in self.outputs])
         if rows is not None:
             self.build_rows(rows)
             return

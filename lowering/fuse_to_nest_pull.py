@@ -188,14 +188,14 @@ class Puller:
     def steps(self, request: Request) -> Steps:
         """The code of one element."""
         value, op = request.value, request.value.owner
-        if value in self.buffers:
-            loaded = self.scopes.load(self.buffers[value], request.point, request.conditions)
-            return self.scalars.loaded(loaded, lazy.element_type_of(value))
-            yield  # pragma: no cover - makes this a generator
         kept = self.kept.get(value)
         if kept is not None and kept.holds(request.point):
             inside = tuple(request.point[axis] for axis in kept.axes)
             return self.scopes.load(kept.buffer, inside, request.conditions)
+            yield  # pragma: no cover - makes this a generator
+        if value in self.buffers:
+            loaded = self.scopes.load(self.buffers[value], request.point, request.conditions)
+            return self.scalars.loaded(loaded, lazy.element_type_of(value))
         match op:
             case lazy.ConstantOp():
                 return self.splat(op)

@@ -9,30 +9,13 @@ from typing import Any, cast
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import SSAValue
 
-from plait.dialects import fuse, lazy, nest
+from plait.dialects import lazy, nest
 from plait.lowering.fuse_to_nest_outputs import Output
 from plait.lowering.fuse_to_nest_pull import Kept, Puller
 from plait.lowering.fuse_to_nest_scalars import compute_type
 from plait.passes.analysis.affine import ZERO, index
 from plait.passes.analysis.index_maps import Point
-from plait.passes.analysis.rows import Follower, Rows, rows_of
-
-
-def kept_values(group: fuse.GroupOp) -> list[SSAValue]:
-    """What a group keeps, in the order in which it is computed."""
-    return [op.operand for op in group.body_ops() if isinstance(op, fuse.KeepOp)]
-
-
-def rows_of_group(group: fuse.GroupOp, outputs: Sequence[Output]) -> Rows | None:
-    """The rows of a group that keeps values; None for one that does not, or that cannot."""
-    values = kept_values(group)
-    reduces = [
-        op.results[0] for op in group.body_ops() if isinstance(op, lazy.ReduceOp | lazy.ArgReduceOp)
-    ]
-    if not values:
-        return None
-    follower = Follower()
-    return rows_of(values, {o.core: follower.places(o.core) for o in outputs}, reduces)
+from plait.passes.analysis.rows import Rows
 
 
 class RowBuilder:

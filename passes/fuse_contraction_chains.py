@@ -15,14 +15,15 @@ from plait.passes.fusion.plan import functions_with_groups
 
 @dataclass(frozen=True)
 class FuseContractionChainsPass(ModulePass):
-    """Merges a reduce with what consumes its result in other places than where it is made: two
-    matrix products in a row, attention, a reduce of a reduce.
+    """Merges a reduce with what consumes its result in other places than where it is made (two
+    matrix products in a row, attention, a reduce of a reduce) or with one that reads the same large
+    buffer in other places (both gradients of a product and the update of its weight).
 
     If every element is needed once, it is computed where it is needed. If not, the kernel runs over
     the axes that both have in common, its rows, and `fuse.keep` says what it keeps of a row on
-    chip: scores and probabilities of attention. It must fit there, and what all rows read again
-    must stay in cache. A product loses speed inside of another kernel; it stays apart where that is
-    more than the launch and the bytes it saves.
+    chip: scores and probabilities of attention, a column of a weight. It must fit there, and what
+    all rows read again must stay in cache. A product loses speed inside of another kernel; it stays
+    apart where that is more than the launch and the bytes it saves.
 
     Before:
     ```mlir

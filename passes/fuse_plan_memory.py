@@ -14,6 +14,7 @@ from plait.dialects import lazy
 from plait.dialects.fuse import GroupOp
 from plait.passes import remarks
 from plait.passes.analysis.counts import base_of
+from plait.passes.analysis.rows import core_of, rows_of_group
 from plait.passes.analysis.updates import may_update
 from plait.passes.fusion.plan import functions_with_groups
 
@@ -113,7 +114,8 @@ def _update(order: _Order, value: SSAValue, argument: BlockArgument) -> None:
         return
     results = list(group.yield_op.arguments)
     alone = results.count(results[value.index]) == 1 and group.inputs.count(argument) == 1
-    if not alone or not may_update(results, value.index, group.block.args[number]):
+    rows = rows_of_group(group, map(core_of, results))
+    if not alone or not may_update(results, value.index, group.block.args[number], rows):
         remarks.missed(
             "fuse.overwrites-reads",
             f"'{label}' writes a copy: it needs what it would overwrite for other elements",

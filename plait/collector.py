@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 
 @contextmanager
-def paused() -> Iterator[None]:
+def paused() -> Generator[None]:
     """Does not look for garbage in cycles: every look walks over all of the IR, which is in cycles
     and in use, and that is a fifth of the time to plan a large program."""
     if not gc.isenabled():

@@ -82,3 +82,29 @@ func.func @long_row(%x: tensor<64x16384x2xf32>, %y: tensor<16384x2xf32>) -> tens
   %6 = lazy.reduce sum %5 axes = [1] : tensor<64x16384x2xf32> -> tensor<64x2xf32>
   func.return %6 : tensor<64x2xf32>
 }
+
+// -----
+
+// Two products read one weight, each a column of it for a column of what they store: the column is
+// kept, and the weight is read once.
+
+// CHECK-LABEL: func.func @both_gradients(
+// CHECK-NEXT:    %{{.*}}, %{{.*}} = fuse.group "sum_0+1" (
+// CHECK-NEXT:      %{{.*}} = fuse.keep %{{.*}} : tensor<80x96xf32>
+// CHECK:         func.return
+// REMARK: passed: [fuse.chain-merged] made 'sum_0' and 'sum_1' one kernel, groups: sum_0 -> sum_1, kept: 1
+func.func @both_gradients(%g: tensor<8x80xf32>, %w: tensor<80x96xf32>, %x: tensor<8x96xf32>)
+    -> (tensor<8x96xf32>, tensor<80x96xf32>) {
+  %0 = lazy.reshape %g : tensor<8x80xf32> -> tensor<8x80x1xf32>
+  %1 = lazy.expand %0 : tensor<8x80x1xf32> -> tensor<8x80x96xf32>
+  %2 = lazy.reshape %w : tensor<80x96xf32> -> tensor<1x80x96xf32>
+  %3 = lazy.expand %2 : tensor<1x80x96xf32> -> tensor<8x80x96xf32>
+  %4 = lazy.mul %1, %3 : tensor<8x80x96xf32>
+  %5 = lazy.reduce sum %4 axes = [1] : tensor<8x80x96xf32> -> tensor<8x96xf32>
+  %6 = lazy.reshape %x : tensor<8x96xf32> -> tensor<8x1x96xf32>
+  %7 = lazy.expand %6 : tensor<8x1x96xf32> -> tensor<8x80x96xf32>
+  %8 = lazy.mul %1, %7 : tensor<8x80x96xf32>
+  %9 = lazy.reduce sum %8 axes = [0] : tensor<8x80x96xf32> -> tensor<80x96xf32>
+  %10 = lazy.sub %w, %9 : tensor<80x96xf32>
+  func.return %5, %10 : tensor<8x96xf32>, tensor<80x96xf32>
+}

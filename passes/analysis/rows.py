@@ -16,6 +16,7 @@ from typing import Any, cast
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from plait.dialects import lazy
+from plait.dialects.fuse import GroupOp, KeepOp
 from plait.passes.analysis.affine import ZERO, Expr, Space, index
 from plait.passes.analysis.index_maps import Point, sources
 
@@ -160,6 +161,29 @@ def rows_of(
             return lined_up.numbered(rows, wanted, shape)
         rows = [axis for axis in rows if axis in common]
     return None
+
+
+def core_of(value: SSAValue) -> SSAValue:
+    """A stored value before views that keep every element: a kernel undoes them in the store."""
+    while isinstance(value.owner, lazy.PermuteOp | lazy.ReshapeOp | lazy.FlipOp | KeepOp):
+        value = value.owner.operand
+    return value
+
+
+def kept_values(group: GroupOp) -> list[SSAValue]:
+    """What a group keeps, in the order in which it is computed."""
+    return [op.operand for op in group.body_ops() if isinstance(op, KeepOp)]
+
+
+def rows_of_group(group: GroupOp, results: Iterable[SSAValue]) -> Rows | None:
+    """The rows of a group that keeps values and stores ``results``; None for one that does not
+    keep any, or that cannot."""
+    values = kept_values(group)
+    if not values:
+        return None
+    follower = Follower()
+    reduces = [op.results[0] for op in group.body_ops() if _closes_axes(type(op))]
+    return rows_of(values, {result: follower.places(result) for result in results}, reduces)
 
 
 def _only(

@@ -3,16 +3,18 @@ result takes over holds them already."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
 from xdsl.ir import Operation, SSAValue
 
 from plait.dialects import lazy
+from plait.dialects.fuse import KeepOp
 from plait.passes.analysis.access import Access, canonical
 from plait.passes.analysis.affine import ZERO, Expr, Space, index
 from plait.passes.analysis.index_maps import Condition, Point, sources
+from plait.passes.analysis.rows import Rows
 
 _MAX_PIECES = 64
 
@@ -70,9 +72,12 @@ def kept_elements(result: SSAValue, buffer: SSAValue) -> int:
     )
 
 
-def may_update(results: Sequence[SSAValue], number: int, buffer: SSAValue) -> bool:
+def may_update(
+    results: Sequence[SSAValue], number: int, buffer: SSAValue, rows: Rows | None = None
+) -> bool:
     """Whether a kernel can write one of its results over a buffer that it reads: wherever it reads
-    the buffer for an element, it is the element that it writes, or one that is not written."""
+    the buffer for an element, it is the element that it writes, or one that is not written, or a
+    row of its own ``rows`` that it keeps before it writes any of it."""
     shape = lazy.shape_of(results[number])
     if prod(shape) != prod(lazy.shape_of(buffer)):
         return False
@@ -80,19 +85,47 @@ def may_update(results: Sequence[SSAValue], number: int, buffer: SSAValue) -> bo
     if pieces is None:
         return False
     written = [_range(_position(shape), shape, p.conditions) for p in pieces if not p.kept]
-    if not all(p.kept or _reads_safely(p, buffer, shape, written) for p in pieces):
+    own = _kept_rows(results[number], buffer, rows)
+    if not all(p.kept or _reads_safely(p, buffer, shape, written, own) for p in pieces):
         return False
     whole = [(0, prod(shape))]
     for other, result in enumerate(results):
-        if other != number and needs(result, buffer):
+        if other != number and needs(result, buffer, own):
             extents = lazy.shape_of(result)
             point = tuple(index(a) if e != 1 else ZERO for a, e in enumerate(extents))
             alike = prod(extents) == prod(shape)
             if not alike or not _reads_safely(
-                Piece(result, point, (), False), buffer, extents, whole
+                Piece(result, point, (), False), buffer, extents, whole, own
             ):
                 return False
     return True
+
+
+def _kept_rows(result: SSAValue, buffer: SSAValue, rows: Rows | None) -> frozenset[SSAValue]:
+    """The views of a buffer that a kernel keeps rows of, each at the places where the result has
+    the same row: no other row reads what this one writes."""
+    while isinstance(result.owner, lazy.ReshapeOp):
+        result = result.owner.operand
+    if rows is None or result not in rows.of_result:
+        return frozenset()
+    place = _strides(result, rows.of_result[result])
+    return frozenset(
+        view
+        for view, row_of in rows.of_value.items()
+        if _base(view) is buffer
+        and len(place) == len(rows.extents)
+        and _strides(view, row_of) == place
+    )
+
+
+def _base(view: SSAValue) -> SSAValue:
+    return view.owner.operand if isinstance(view.owner, lazy.ReshapeOp) else view
+
+
+def _strides(value: SSAValue, row_of: Mapping[int, int]) -> dict[int, int]:
+    """How far apart the elements of two neighbouring rows are, for each of the rows' axes."""
+    shape = lazy.shape_of(value)
+    return {row: prod(shape[axis + 1 :]) for axis, row in row_of.items()}
 
 
 def _position(shape: tuple[int, ...]) -> Expr:
@@ -123,6 +156,7 @@ def _reads_safely(
     buffer: SSAValue,
     shape: tuple[int, ...],
     written: list[tuple[int, int]],
+    own: frozenset[SSAValue],
 ) -> bool:
     space = Space.of_extents(shape)
     here = _position(shape)
@@ -137,13 +171,13 @@ def _reads_safely(
             if at != here and any(low <= last and first <= high for first, last in written):
                 return False
             continue
-        if not isinstance(op, Operation):
+        if not isinstance(op, Operation) or (isinstance(op, KeepOp) and op.operand in own):
             continue
         if isinstance(op, lazy.MovementOp):
             reached = [(source.value, source.point) for source in sources(op, point, space)]
-        elif isinstance(op, lazy.ElementwiseOp | lazy.MaterializeOp):
+        elif isinstance(op, lazy.ElementwiseOp | lazy.MaterializeOp | KeepOp):
             reached = [(operand, point) for operand in op.operands]
-        elif needs(value, buffer):
+        elif needs(value, buffer, own):
             return False
         else:
             continue
@@ -156,15 +190,16 @@ def _reads_safely(
     return True
 
 
-def needs(value: SSAValue, buffer: SSAValue) -> bool:
-    """Whether a buffer is behind a value."""
+def needs(value: SSAValue, buffer: SSAValue, own: frozenset[SSAValue] = frozenset()) -> bool:
+    """Whether a buffer is behind a value, other than through what is kept of ``own``."""
     pending, seen = [value], {value}
     while pending:
         value = pending.pop()
         if value is buffer:
             return True
-        if isinstance(value.owner, Operation):
-            for operand in value.owner.operands:
+        op = value.owner
+        if isinstance(op, Operation) and not (isinstance(op, KeepOp) and op.operand in own):
+            for operand in op.operands:
                 if operand not in seen:
                     seen.add(operand)
                     pending.append(operand)

@@ -3,38 +3,33 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from itertools import pairwise
 from math import prod
 
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from plait.dialects import lazy
 from plait.dialects.fuse import GroupOp, KeepOp
+from plait.dialects.lazy_base import Shape
 from plait.dtypes import itemsize
 from plait.passes import remarks
-from plait.passes.analysis.rows import (
-    Follower,
-    Places,
-    Rows,
-    Steps,
-    repeats,
-    rows_of,
-    rows_that_read,
-)
+from plait.passes.analysis.rows import Rows, Steps, rows_of
 from plait.passes.analysis.targets import Target
 from plait.passes.fusion.cost import bytes_of
-from plait.passes.fusion.engine import MAX_OPERATIONS
 from plait.passes.fusion.footprints import inside
 from plait.passes.fusion.kernels import MIN_ROWS, ON_CHIP, SMALL_SPACE
-from plait.passes.fusion.legality import Verdict, acyclic, within_launch
+from plait.passes.fusion.legality import Verdict, acyclic
+from plait.passes.fusion.merged import Merged, Views, points_of
 from plait.passes.fusion.plan import Plan
 from plait.passes.fusion.products import NESTED_EFFICIENCY, ROW_EFFICIENCY, pays
 
 KEPT = ON_CHIP - (8 << 10)
 """Bytes of a row that may be kept: shared memory less what reductions need of it."""
+LARGE = 16 << 10
+"""Bytes of a buffer from which on it is worth reading once for two kernels."""
 SHARED_OPERANDS = 1 << 20
 """Bytes that all rows read again, at most: they have to stay in a second-level cache."""
 
@@ -44,6 +39,7 @@ class Chain:
     """A merge that would be made."""
 
     kept: tuple[SSAValue, ...]
+    """What a row keeps on chip: values inside of the groups, and buffers."""
     saved: int
 
 
@@ -57,6 +53,7 @@ class ChainFinder:
     kept: dict[int, tuple[SSAValue, ...]] = field(default_factory=dict[int, tuple[SSAValue, ...]])
     """What a cluster keeps on chip, by its node."""
     steps: Steps = field(default_factory=Steps)
+    views: Views = field(default_factory=Views)
     version: dict[int, int] = field(default_factory=dict[int, int])
     offered: dict[tuple[int, int], Chain] = field(default_factory=dict[tuple[int, int], Chain])
     """The merges in the queue, by the groups that were offered."""
@@ -69,15 +66,20 @@ class ChainFinder:
         for number, group in enumerate(plan.groups):
             finder.members[number] = [number]
             finder.version[number] = 0
-            finder.kept[number] = tuple(
-                op.operand for op in group.body_ops() if isinstance(op, KeepOp)
-            )
+            finder.kept[number] = tuple(_held(group, finder.views))
         return finder
 
     def run(self) -> None:
-        """Makes the merges, the most valuable first."""
+        """Makes the merges: first those with a consumer, then those with another reader, of each
+        kind the most valuable first."""
+        self._settle(self._edges())
+        self._settle(self._siblings())
+        self._report()
+        self._rewrite()
+
+    def _settle(self, pairs: Iterable[tuple[int, int]]) -> None:
         queue = list[tuple[int, int, int, int]]()
-        for a, b in dict.fromkeys(self._edges()):
+        for a, b in dict.fromkeys(pairs):
             self._offer(queue, a, b)
         while queue:
             weight, a, b, version = heapq.heappop(queue)
@@ -92,8 +94,6 @@ class ChainFinder:
                 self._merge(first, second, self.offered[a, b], -weight)
             else:
                 self.refused[a, b] = verdict
-        self._report()
-        self._rewrite()
 
     def _edges(self) -> list[tuple[int, int]]:
         number = {group: position for position, group in enumerate(self.plan.groups)}
@@ -102,6 +102,16 @@ class ChainFinder:
             for value, readers in self.plan.readers().items()
             if isinstance(value.owner, GroupOp)
             for reader in readers
+        ]
+
+    def _siblings(self) -> list[tuple[int, int]]:
+        """Groups that read one large buffer, each with the next one that does."""
+        largest = [max(map(bytes_of, group.inputs), default=0) for group in self.plan.groups]
+        return [
+            (a, b)
+            for value, readers in self.plan.readers().items()
+            for a, b in pairwise(readers)
+            if 2 * bytes_of(value) > max(largest[a], largest[b]) and bytes_of(value) >= LARGE
         ]
 
     def _offer(self, queue: list[tuple[int, int, int, int]], a: int, b: int) -> None:
@@ -121,12 +131,15 @@ class ChainFinder:
         return [self.plan.groups[node] for node in nodes]
 
     def _judge(self, a: int, b: int) -> Chain | Verdict:
-        """Whether the second cluster, which reads what the first writes, can be one with it."""
+        """Whether two clusters, of which one reads what the other writes or both read a buffer, can
+        be one."""
+        if self.plan.graph.before(b, a):
+            a, b = b, a
         verdict = acyclic(self.plan.graph, a, b)
         if not verdict:
             return verdict
         groups = self._groups(sorted([*self.members[a], *self.members[b]]))
-        merged = Merged.of(groups, self.steps)
+        merged = Merged.of(groups, self.steps, self.views)
         verdict = merged.fits()
         if not verdict:
             return verdict
@@ -134,14 +147,32 @@ class ChainFinder:
         flows = merged.flows(producers)
         saved = merged.saved()
         held = (*self.kept[a], *self.kept[b])
+        if not flows:
+            return self._shared_rows(merged, held, producers, saved)
         if not held and merged.repeats((), flows, None) == 1:
-            verdict = _parallel(max(map(_points, merged.results)), merged.work)
+            verdict = _parallel(max(map(points_of, merged.results)), merged.work)
             verdict = verdict and pays(groups, saved, NESTED_EFFICIENCY, self.target)
             return Chain((), saved) if verdict else verdict
         return self._kept_rows(merged, tuple(dict.fromkeys((*held, *flows))), saved)
 
-    def _kept_rows(self, merged: Merged, kept: tuple[SSAValue, ...], saved: int) -> Chain | Verdict:
-        rows = rows_of(kept, merged.places, merged.reduces())
+    def _shared_rows(
+        self, merged: Merged, held: Sequence[SSAValue], first: set[Operation], saved: int
+    ) -> Chain | Verdict:
+        """Whether both read the rows of a buffer: then each row is read once."""
+        verdict = Verdict("fuse.no-rows", "the groups have no rows in common")
+        buffer = max(merged.shared(first), key=bytes_of, default=None)
+        for shape in merged.shapes_of(buffer) if buffer is not None else ():
+            assert buffer is not None
+            view = self.views.of(buffer, shape)
+            found = self._kept_rows(merged, tuple(dict.fromkeys((*held, view))), saved)
+            if isinstance(found, Chain):
+                return found if view in found.kept else verdict
+            verdict = found if found.reason != verdict.reason else verdict
+        return verdict
+
+    def _kept_rows(self, merged: Merged, kept: Sequence[SSAValue], saved: int) -> Chain | Verdict:
+        links = (*merged.reduces(), *(view for view in kept if view in self.views.buffer))
+        rows = rows_of(kept, merged.places_of(kept), links)
         if rows is None:
             return Verdict("fuse.no-rows", "the groups have no rows in common")
         needed = tuple(value for value in kept if rows.kept(value))
@@ -153,10 +184,10 @@ class ChainFinder:
         if again > 1:
             message = "a reduce would be computed again and again"
             return Verdict("fuse.reduce-repeated", message, {"times": again})
-        shared = merged.shared_bytes(rows)
-        if shared > SHARED_OPERANDS:
+        again = merged.shared_bytes(rows)
+        if again > SHARED_OPERANDS:
             message = "what every row reads again does not stay in cache"
-            facts = {"bytes": shared, "limit": SHARED_OPERANDS}
+            facts = {"bytes": again, "limit": SHARED_OPERANDS}
             return Verdict("fuse.operand-too-large", message, dict(facts))
         verdict = _parallel(rows.count, merged.work)
         verdict = verdict and pays(merged.groups, saved, ROW_EFFICIENCY, self.target)
@@ -198,154 +229,51 @@ class ChainFinder:
                 groups = self._groups(self.members[node])
                 members = set[Operation](groups)
                 for group in groups:
-                    _mark(group, members, set(kept))
+                    _mark(group, members, kept, self.views)
         self.plan.rewrite()
 
 
-def _mark(group: GroupOp, members: set[Operation], kept: set[SSAValue]) -> None:
-    for argument in group.block.args:
+def _held(group: GroupOp, views: Views) -> Iterator[SSAValue]:
+    """What a group keeps already: views of buffers, and values inside of it."""
+    for op in group.body_ops():
+        if isinstance(op, KeepOp):
+            value = op.operand
+            base = value.owner.operand if isinstance(value.owner, lazy.ReshapeOp) else value
+            if isinstance(base, BlockArgument):
+                yield views.of(group.inputs[base.index], lazy.shape_of(value))
+            else:
+                yield value
+
+
+def _mark(group: GroupOp, members: set[Operation], kept: Sequence[SSAValue], views: Views) -> None:
+    """Makes a group read what the kernel keeps through `fuse.keep`."""
+    view_of = {views.buffer[token]: token for token in kept if token in views.buffer}
+    for argument, buffer in zip(group.block.args, group.inputs, strict=True):
         if inside(members, argument) in kept:
-            uses = list(argument.uses)
-            keep = KeepOp(argument)
-            first = group.block.first_op
-            assert first is not None
-            group.block.insert_op_before(keep, first)
-            for use in uses:
-                use.operation.operands[use.index] = keep.result
+            _keep(group, argument, lazy.shape_of(argument))
+        elif buffer in view_of:
+            _keep(group, argument, lazy.shape_of(view_of[buffer]))
 
 
-@dataclass
-class Merged:
-    """Groups as the one kernel they would be."""
+def _keep(group: GroupOp, argument: BlockArgument, shape: Shape) -> None:
+    """Puts a `fuse.keep` of an argument, looked at in a shape, before all that reads it."""
+    uses, own = list(argument.uses), lazy.shape_of(argument)
+    made: list[Operation] = []
 
-    groups: list[GroupOp]
-    members: set[Operation]
-    results: list[SSAValue]
-    """What the kernel stores, as values inside of it."""
-    outputs: list[SSAValue]
-    steps: Steps
+    def seen_as(value: SSAValue, wanted: Shape) -> SSAValue:
+        if lazy.shape_of(value) == wanted:
+            return value
+        made.append(lazy.ReshapeOp(value, wanted))
+        return made[-1].results[0]
 
-    @staticmethod
-    def of(groups: list[GroupOp], steps: Steps | None = None) -> Merged:
-        members = set[Operation](groups)
-        stored = [
-            (group.yield_op.arguments[position], output)
-            for group in groups
-            for position, output in enumerate(group.outputs)
-            if any(use.operation not in members for use in output.uses)
-        ]
-        results = [value for value, _ in stored]
-        outputs: list[SSAValue] = [output for _, output in stored]
-        return Merged(groups, members, results, outputs, steps or Steps())
-
-    def through(self, value: SSAValue) -> SSAValue | None:
-        return inside(self.members, value)
-
-    @cached_property
-    def follower(self) -> Follower:
-        return Follower(self.through, self.steps)
-
-    @cached_property
-    def places(self) -> dict[SSAValue, Places | None]:
-        """Where each result needs the values inside."""
-        return {result: self.follower.places(result) for result in self.results}
-
-    def inputs(self) -> list[SSAValue]:
-        """The buffers that the kernel reads."""
-        values = (value for group in self.groups for value in group.inputs)
-        return [value for value in dict.fromkeys(values) if value.owner not in self.members]
-
-    def reduces(self) -> list[SSAValue]:
-        """The results of reduces."""
-        return [
-            op.results[0]
-            for group in self.groups
-            for op in group.body_ops()
-            if isinstance(op, lazy.ReduceOp | lazy.ArgReduceOp)
-        ]
-
-    @property
-    def work(self) -> int:
-        """Points of the largest space that it walks."""
-        sizes = [1]
-        for group in self.groups:
-            sizes += [_points(op.operands[0]) for op in group.body_ops() if op.operands]
-        return max(sizes)
-
-    def fits(self) -> Verdict:
-        count = sum(len(group.body_ops()) for group in self.groups)
-        if count > MAX_OPERATIONS:
-            message = "the merged kernel would be too long"
-            facts = {"operations": count, "limit": MAX_OPERATIONS}
-            return Verdict("fuse.too-many-operations", message, dict(facts))
-        verdict = within_launch(len(self.inputs()), len(self.outputs))
-        if not verdict:
-            return verdict
-        ordered = lazy.ScanOp | lazy.ScatterOp
-        if any(isinstance(op, ordered) for group in self.groups for op in group.body_ops()):
-            return Verdict("fuse.runs-in-order", "one of the groups runs in order along an axis")
-        return Verdict()
-
-    def flows(self, producers: set[Operation]) -> list[SSAValue]:
-        """What passes from the producers to the other groups, as values inside."""
-        found = list[SSAValue]()
-        for group in self.groups:
-            if group in producers:
-                continue
-            for argument in group.block.args:
-                owner = group.inputs[argument.index].owner
-                inner = self.through(argument)
-                if inner is not None and owner in producers:
-                    found.append(inner)
-        return list(dict.fromkeys(found))
-
-    def saved(self) -> int:
-        """Bytes of what is no longer read and written between the groups."""
-        total, read = 0, set[SSAValue]()
-        for group in self.groups:
-            for value in dict.fromkeys(group.inputs):
-                if value.owner in self.members or value in read:
-                    total += bytes_of(value)
-                read.add(value)
-        stored = set(self.outputs)
-        for group in self.groups:
-            total += sum(bytes_of(output) for output in group.outputs if output not in stored)
-        return total
-
-    def repeats(
-        self, kept: Sequence[SSAValue], watched: Sequence[SSAValue], rows: Rows | None
-    ) -> int:
-        roots = dict[SSAValue, list[int]]()
-        for value in self.results:
-            roots[value] = [] if rows is None else sorted(rows.of_result[value])
-        for value in kept:
-            assert rows is not None
-            roots[value] = sorted(rows.of_value[value])
-        return repeats(roots, kept, watched, self.follower)
-
-    def shared_bytes(self, rows: Rows) -> int:
-        """Bytes that several rows read: of every buffer, what the rows share that read it alike."""
-        own = dict[SSAValue, set[int]]()
-        for result in self.results:
-            places = self.places[result]
-            assert places is not None
-            for argument, found in rows_that_read(places, rows.of_result[result]).items():
-                if self.through(argument) is not None:
-                    continue
-                group = argument.owner.parent_op()
-                assert isinstance(group, GroupOp)
-                buffer = group.inputs[argument.index]
-                own[buffer] = own.get(buffer, found) & found
-        every = set(range(len(rows.extents)))
-        return sum(
-            bytes_of(buffer) // prod(rows.extents[row] for row in found)
-            for buffer, found in own.items()
-            if found != every
-        )
-
-
-def _points(value: SSAValue) -> int:
-    return prod(lazy.shape_of(value))
+    keep = KeepOp(seen_as(argument, shape))
+    made.append(keep)
+    whole = seen_as(keep.result, own)
+    first = group.block.first_op
+    assert first is not None
+    group.block.insert_ops_before(made, first)
+    for use in uses:
+        use.operation.operands[use.index] = whole
 
 
 def _parallel(rows: int, work: int) -> Verdict:

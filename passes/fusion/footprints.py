@@ -22,6 +22,7 @@ from plait.dtypes import itemsize
 from plait.passes.analysis.access import Access, AccessKind, canonical
 from plait.passes.analysis.affine import ZERO, Expr, Space, index
 from plait.passes.analysis.index_maps import Condition, Point, Source, reshape, sources
+from plait.passes.analysis.rows import core_of
 from plait.passes.fusion.cost import bytes_of
 from plait.passes.fusion.footprint import Footprint, Load, Where
 from plait.passes.fusion.plan import Plan
@@ -100,9 +101,10 @@ def footprints_of(plan: Plan, memo: Memo | None = None) -> list[Footprint]:
 def footprint_of_group(group: GroupOp, memo: Memo) -> Footprint:
     """The footprint of a group, which stays with it from pass to pass until the group changes."""
     state = _state(group)
-    kept = cast(tuple[object, Footprint] | None, group.__dict__.get(_REMEMBERED))
+    kept = cast(tuple[object, Footprint] | None, getattr(group, _REMEMBERED, None))
     if kept is None or kept[0] != state:
-        kept = group.__dict__[_REMEMBERED] = (state, footprint_of([group], memo))
+        kept = (state, footprint_of([group], memo))
+        setattr(group, _REMEMBERED, kept)
     return kept[1]
 
 
@@ -144,19 +146,12 @@ def footprint_of(groups: Sequence[GroupOp], memo: Memo | None = None) -> Footpri
     for op in reduces:
         walk.visit(op.operand, walk.full, late=False)
     walk.choose_order()
-    for value in map(_core, results):
+    for value in map(core_of, results):
         if not walk.visit_result(value):
             return _without_space(groups, outputs)
     walk.check_flows()
     sweeps = _sweeps(ops, members, results, walk.points)
     return Footprint.of(shape, reduced, walk.loads, outputs, sweeps, walk.aligned)
-
-
-def _core(value: SSAValue) -> SSAValue:
-    """A stored value before views that keep every element: a kernel undoes them in the store."""
-    while isinstance(value.owner, lazy.PermuteOp | lazy.ReshapeOp | lazy.FlipOp):
-        value = value.owner.operand
-    return value
 
 
 def _sweeps(

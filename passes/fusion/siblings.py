@@ -15,10 +15,10 @@ from plait.dialects import lazy
 from plait.dialects.fuse import GroupOp, KeepOp
 from plait.passes import remarks
 from plait.passes.analysis.targets import Target
-from plait.passes.fusion.chains import Merged
 from plait.passes.fusion.cost import bytes_of
 from plait.passes.fusion.kernels import SMALL_SPACE
 from plait.passes.fusion.legality import YES, Verdict, independent
+from plait.passes.fusion.merged import Merged
 from plait.passes.fusion.plan import Plan
 from plait.passes.fusion.products import NESTED_EFFICIENCY, pays
 

@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from plait.errors import PlaitError
-from plait.passes.fusion.chains import Merged
+from plait.passes.fusion.merged import Merged
 from plait.passes.fusion.plan import Plan, functions_with_groups
 from plait.passes.remarks import Remark, RemarkKind
 

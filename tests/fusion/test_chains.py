@@ -50,6 +50,21 @@ def kept_and_stored() -> list[Tensor]:
     return [scores, scores.softmax(1) @ plait.empty(17, 9)]
 
 
+def both_gradients(rows: int, columns: int, dtype: str = "float32") -> list[Tensor]:
+    x = plait.empty(8, columns, dtype=dtype)
+    weight, seed = plait.empty(rows, columns, dtype=dtype), plait.empty(8, rows, dtype=dtype)
+    loss = ((x @ weight.transpose(0, 1)) * seed).sum()
+    to_input, to_weight = plait.grad(loss, [x, weight])
+    return [to_input, weight - to_weight * 0.1]
+
+
+def both_convolution_gradients(stride: int) -> list[Tensor]:
+    x, weight = plait.empty(2, 32, 7, 7), plait.empty(48, 32, 3, 3)
+    y = F.conv2d(x, weight, padding=1, stride=stride)
+    to_input, to_weight = plait.grad((y * plait.empty(*y.shape)).sum(), [x, weight])
+    return [to_input, weight - to_weight * 0.1]
+
+
 CASES: dict[str, tuple[int, Make]] = {
     "two products": (1, lambda: products(64, 32, 16, 8)),
     "three products": (1, lambda: products(65, 7, 19, 3, 11)),
@@ -62,6 +77,11 @@ CASES: dict[str, tuple[int, Make]] = {
     "attention, backward": (3, lambda: attention_gradients(24, 5)),
     "nearest": (1, pairwise),
     "kept and stored": (1, kept_and_stored),
+    "both gradients of a product": (1, lambda: both_gradients(80, 96)),
+    "both gradients, odd sizes": (1, lambda: both_gradients(67, 97)),
+    "both gradients f16": (1, lambda: both_gradients(96, 96, dtype="float16")),
+    "both gradients of a convolution": (1, lambda: both_convolution_gradients(1)),
+    "both gradients, strided": (1, lambda: both_convolution_gradients(2)),
 }
 
 
@@ -75,7 +95,7 @@ def arguments(module: Any, random: np.random.Generator) -> list[Array]:
 def test_one_kernel_means_what_the_program_means(name: str) -> None:
     kernels, make = CASES[name]
     module, _ = build_module(make())
-    plan = driver.planned(module, "default")
+    plan = driver.planned(module, "default", "cuda:sm_80")
     assert report(plan)["kernels"] == kernels
     random = np.random.default_rng(7)
     arrays = arguments(module, random)

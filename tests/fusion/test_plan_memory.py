@@ -12,6 +12,7 @@ from plait.dialects.fuse import GroupOp
 from plait.frontend.trace import build_module
 from plait.optim import adam, sgd
 from plait.runtime import driver
+from plait.runtime.interpret import run_module
 
 
 def donated(*shape: int) -> Tensor:
@@ -57,6 +58,40 @@ def test_a_slice_is_assigned_in_place(backend: str) -> None:
     want[1:3] = -1
     driver.compiled(plan, backend).run(array, np.full((2, 4), -1, np.float32))
     np.testing.assert_array_equal(array, want)
+
+
+def test_a_weight_is_updated_by_the_kernel_that_keeps_its_rows() -> None:
+    weight, x, seed = donated(80, 96), plait.empty(8, 96), plait.empty(8, 80)
+    product = x @ weight.transpose(0, 1)
+    to_input, to_weight = plait.grad((product * seed).sum(), [x, weight])
+    outputs = [to_input, plait.assign(weight, weight - to_weight * 0.1)]
+    module, inputs = build_module(outputs)
+    plan = driver.planned(module, "default", "cuda:sm_80")
+    [group] = [op for op in plan.walk() if isinstance(op, GroupOp)]
+    assert len(group.updates) == 1
+    random = np.random.default_rng(0)
+    arrays = [random.random(tensor.shape, dtype=np.float32) for tensor in inputs]
+    want = driver.compiled(plan, "numpy").run(*[array.copy() for array in arrays])
+    for backend in ("cuda-sim", "cpu"):
+        have = driver.compiled(plan, backend).run(*[array.copy() for array in arrays])
+        for one, other in zip(have, want, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
+
+
+def test_rows_that_lie_elsewhere_in_the_result_are_not_written_over() -> None:
+    weight, x, seed = donated(96, 96), plait.empty(8, 96), plait.empty(8, 96)
+    to_input = seed @ weight
+    turned = weight.transpose(0, 1) - (x.transpose(0, 1) @ seed) * 0.1
+    module, inputs = build_module([to_input, plait.assign(weight, turned)])
+    plan = driver.planned(module, "default", "cuda:sm_80")
+    assert not overwritten_reads(plan)
+    random = np.random.default_rng(0)
+    arrays = [random.random(tensor.shape, dtype=np.float32) for tensor in inputs]
+    want = run_module(module, [array.copy() for array in arrays])
+    for backend in ("cuda-sim", "cpu"):
+        have = driver.compiled(plan, backend).run(*[array.copy() for array in arrays])
+        for one, other in zip(have, want, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
 
 
 def test_what_others_read_is_copied() -> None:

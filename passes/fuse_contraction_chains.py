@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from plait.passes.analysis import targets
+from plait.passes.fusion.chain_rules import ChainRules, objective
 from plait.passes.fusion.chains import ChainFinder
 from plait.passes.fusion.plan import functions_with_groups
 
@@ -54,6 +55,10 @@ class FuseContractionChainsPass(ModulePass):
     target: str = targets.DEFAULT
     """The machine to model: a name from the target descriptions, such as ``cuda:sm_80``."""
 
+    objective: str = "time"
+    """What decides: modelled ``time``, or ``bytes`` alone."""
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in functions_with_groups(op):
-            ChainFinder.of(function, targets.get(self.target)).run()
+            rules = ChainRules(targets.get(self.target), objective(self.objective))
+            ChainFinder.of(function, rules).run()

@@ -6,7 +6,6 @@ import heapq
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from math import prod
 
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
@@ -14,33 +13,13 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from plait.dialects import lazy
 from plait.dialects.fuse import GroupOp, KeepOp
 from plait.dialects.lazy_base import Shape
-from plait.dtypes import itemsize
 from plait.passes import remarks
-from plait.passes.analysis.rows import Rows, Steps, rows_of
-from plait.passes.analysis.targets import Target
+from plait.passes.fusion.chain_rules import LARGE, Chain, ChainRules
 from plait.passes.fusion.cost import bytes_of
 from plait.passes.fusion.footprints import inside
-from plait.passes.fusion.kernels import MIN_ROWS, ON_CHIP, SMALL_SPACE
 from plait.passes.fusion.legality import Verdict, acyclic
-from plait.passes.fusion.merged import Merged, Views, points_of
+from plait.passes.fusion.merged import Views
 from plait.passes.fusion.plan import Plan
-from plait.passes.fusion.products import NESTED_EFFICIENCY, ROW_EFFICIENCY, pays
-
-KEPT = ON_CHIP - (8 << 10)
-"""Bytes of a row that may be kept: shared memory less what reductions need of it."""
-LARGE = 16 << 10
-"""Bytes of a buffer from which on it is worth reading once for two kernels."""
-SHARED_OPERANDS = 1 << 20
-"""Bytes that all rows read again, at most: they have to stay in a second-level cache."""
-
-
-@dataclass(frozen=True)
-class Chain:
-    """A merge that would be made."""
-
-    kept: tuple[SSAValue, ...]
-    """What a row keeps on chip: values inside of the groups, and buffers."""
-    saved: int
 
 
 @dataclass
@@ -48,25 +27,23 @@ class ChainFinder:
     """Merges groups of one function with groups that consume what they write."""
 
     plan: Plan
-    target: Target
+    rules: ChainRules
     members: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
     kept: dict[int, tuple[SSAValue, ...]] = field(default_factory=dict[int, tuple[SSAValue, ...]])
     """What a cluster keeps on chip, by its node."""
-    steps: Steps = field(default_factory=Steps)
-    views: Views = field(default_factory=Views)
     version: dict[int, int] = field(default_factory=dict[int, int])
     offered: dict[tuple[int, int], Chain] = field(default_factory=dict[tuple[int, int], Chain])
     """The merges in the queue, by the groups that were offered."""
     refused: dict[tuple[int, int], Verdict] = field(default_factory=dict[tuple[int, int], Verdict])
 
     @staticmethod
-    def of(function: FuncOp, target: Target) -> ChainFinder:
+    def of(function: FuncOp, rules: ChainRules) -> ChainFinder:
         plan = Plan.read(function)
-        finder = ChainFinder(plan, target)
+        finder = ChainFinder(plan, rules)
         for number, group in enumerate(plan.groups):
             finder.members[number] = [number]
             finder.version[number] = 0
-            finder.kept[number] = tuple(_held(group, finder.views))
+            finder.kept[number] = tuple(_held(group, rules.views))
         return finder
 
     def run(self) -> None:
@@ -131,67 +108,14 @@ class ChainFinder:
         return [self.plan.groups[node] for node in nodes]
 
     def _judge(self, a: int, b: int) -> Chain | Verdict:
-        """Whether two clusters, of which one reads what the other writes or both read a buffer, can
-        be one."""
+        """Whether two clusters can be one."""
         if self.plan.graph.before(b, a):
             a, b = b, a
         verdict = acyclic(self.plan.graph, a, b)
         if not verdict:
             return verdict
-        groups = self._groups(sorted([*self.members[a], *self.members[b]]))
-        merged = Merged.of(groups, self.steps, self.views)
-        verdict = merged.fits()
-        if not verdict:
-            return verdict
-        producers = set[Operation](self._groups(self.members[a]))
-        flows = merged.flows(producers)
-        saved = merged.saved()
-        held = (*self.kept[a], *self.kept[b])
-        if not flows:
-            return self._shared_rows(merged, held, producers, saved)
-        if not held and merged.repeats((), flows, None) == 1:
-            verdict = _parallel(max(map(points_of, merged.results)), merged.work)
-            verdict = verdict and pays(groups, saved, NESTED_EFFICIENCY, self.target)
-            return Chain((), saved) if verdict else verdict
-        return self._kept_rows(merged, tuple(dict.fromkeys((*held, *flows))), saved)
-
-    def _shared_rows(
-        self, merged: Merged, held: Sequence[SSAValue], first: set[Operation], saved: int
-    ) -> Chain | Verdict:
-        """Whether both read the rows of a buffer: then each row is read once."""
-        verdict = Verdict("fuse.no-rows", "the groups have no rows in common")
-        buffer = max(merged.shared(first), key=bytes_of, default=None)
-        for shape in merged.shapes_of(buffer) if buffer is not None else ():
-            assert buffer is not None
-            view = self.views.of(buffer, shape)
-            found = self._kept_rows(merged, tuple(dict.fromkeys((*held, view))), saved)
-            if isinstance(found, Chain):
-                return found if view in found.kept else verdict
-            verdict = found if found.reason != verdict.reason else verdict
-        return verdict
-
-    def _kept_rows(self, merged: Merged, kept: Sequence[SSAValue], saved: int) -> Chain | Verdict:
-        links = (*merged.reduces(), *(view for view in kept if view in self.views.buffer))
-        rows = rows_of(kept, merged.places_of(kept), links)
-        if rows is None:
-            return Verdict("fuse.no-rows", "the groups have no rows in common")
-        needed = tuple(value for value in kept if rows.kept(value))
-        row = sum(_row_bytes(rows, value) for value in needed)
-        if row > KEPT:
-            message = "a row of what passes between the groups does not stay on chip"
-            return Verdict("fuse.row-too-long", message, {"bytes": row, "limit": KEPT})
-        again = merged.repeats(needed, (), rows)
-        if again > 1:
-            message = "a reduce would be computed again and again"
-            return Verdict("fuse.reduce-repeated", message, {"times": again})
-        again = merged.shared_bytes(rows)
-        if again > SHARED_OPERANDS:
-            message = "what every row reads again does not stay in cache"
-            facts = {"bytes": again, "limit": SHARED_OPERANDS}
-            return Verdict("fuse.operand-too-large", message, dict(facts))
-        verdict = _parallel(rows.count, merged.work)
-        verdict = verdict and pays(merged.groups, saved, ROW_EFFICIENCY, self.target)
-        return Chain(needed, saved) if verdict else verdict
+        first, second = (self._groups(self.members[node]) for node in (a, b))
+        return self.rules.pair(first, second, self.kept[a] + self.kept[b])
 
     def _merge(self, a: int, b: int, chain: Chain, saved: int) -> None:
         graph = self.plan.graph
@@ -229,7 +153,7 @@ class ChainFinder:
                 groups = self._groups(self.members[node])
                 members = set[Operation](groups)
                 for group in groups:
-                    _mark(group, members, kept, self.views)
+                    mark_kept(group, members, kept, self.rules.views)
         self.plan.rewrite()
 
 
@@ -245,7 +169,9 @@ def _held(group: GroupOp, views: Views) -> Iterator[SSAValue]:
                 yield value
 
 
-def _mark(group: GroupOp, members: set[Operation], kept: Sequence[SSAValue], views: Views) -> None:
+def mark_kept(
+    group: GroupOp, members: set[Operation], kept: Sequence[SSAValue], views: Views
+) -> None:
     """Makes a group read what the kernel keeps through `fuse.keep`."""
     view_of = {views.buffer[token]: token for token in kept if token in views.buffer}
     for argument, buffer in zip(group.block.args, group.inputs, strict=True):
@@ -274,16 +200,3 @@ def _keep(group: GroupOp, argument: BlockArgument, shape: Shape) -> None:
     group.block.insert_ops_before(made, first)
     for use in uses:
         use.operation.operands[use.index] = whole
-
-
-def _parallel(rows: int, work: int) -> Verdict:
-    if rows >= MIN_ROWS or work <= SMALL_SPACE:
-        return Verdict()
-    message = "too few rows would run in parallel"
-    return Verdict("fuse.too-few-rows", message, {"rows": rows, "least": MIN_ROWS})
-
-
-def _row_bytes(rows: Rows, value: SSAValue) -> int:
-    shape = lazy.shape_of(value)
-    elements = prod(shape[axis] for axis in rows.kept(value))
-    return elements * max(itemsize(lazy.element_type_of(value)), 4)

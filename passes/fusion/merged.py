@@ -187,16 +187,17 @@ class Merged:
             return Verdict("fuse.runs-in-order", "one of the groups runs in order along an axis")
         return Verdict()
 
-    def flows(self, producers: set[Operation]) -> list[SSAValue]:
-        """What passes from the producers to the other groups, as values inside."""
+    def flows(self, producers: set[Operation] | None = None) -> list[SSAValue]:
+        """What passes from the producers to the other groups, as values inside; or from any group
+        to another one."""
         found = list[SSAValue]()
         for group in self.groups:
-            if group in producers:
+            if producers is not None and group in producers:
                 continue
             for argument in group.block.args:
                 owner = group.inputs[argument.index].owner
-                inner = self.through(argument)
-                if inner is not None and owner in producers:
+                inner = inside(self.members, argument)
+                if inner is not None and (producers is None or owner in producers):
                     found.append(inner)
         return list(dict.fromkeys(found))
 

@@ -17,7 +17,7 @@ from xdsl.ir import Block, Region, SSAValue
 from plait.dialects import fuse, lazy, nest
 from plait.lowering.fuse_to_nest_demands import Demand, Demands
 from plait.lowering.fuse_to_nest_ordered import store_scans, store_scatter
-from plait.lowering.fuse_to_nest_outputs import Output
+from plait.lowering.fuse_to_nest_outputs import Output, store
 from plait.lowering.fuse_to_nest_points import merged_point, reduced_axes
 from plait.lowering.fuse_to_nest_pull import Puller, Request
 from plait.lowering.fuse_to_nest_rows import RowBuilder
@@ -114,8 +114,7 @@ class _Builder:
         scanned = [output for output in ordered if output not in scattered]
         if scanned:
             store_scans(self.puller, self.point, self.scans(), scanned)
-        for output in root:
-            self.store_at_root(output)
+        store(self.puller, [(o, self.root_request(o), self.root_conditions(o)) for o in root])
         for output in loose:
             self.store_in_loops(output)
 
@@ -126,8 +125,7 @@ class _Builder:
         builder = RowBuilder(self.puller, rows, self.point)
         for value in kept_values(self.group):
             builder.keep(value)
-        for output in self.outputs:
-            builder.store(output)
+        builder.store(self.outputs)
 
     def restart(self) -> None:
         """Gives up the parallel axes: every output gets loops of its own."""
@@ -280,20 +278,18 @@ class _Builder:
 
     # Stores
 
-    def store_at_root(self, output: Output) -> None:
-        output.store(self.puller, self.root_request(output), self.root_conditions(output))
-
     def store_in_loops(self, output: Output) -> None:
         axes = self.puller.nested_axes(output.shape)
         self.scopes.open(axes)
         point = tuple(ZERO if axis.extent == 1 else index(axis.index) for axis in axes)
-        output.store(self.puller, self.puller.request(output.core, point))
+        store(self.puller, [(output, self.puller.request(output.core, point), ())])
         self.scopes.close_reduce([], [])
 
     # Sweeps
 
     def run_sweeps(self, swept: Sequence[Output]) -> None:
-        """Runs the shared reductions, sweep by sweep, with the outputs that fit into each."""
+        """Runs the shared reductions, sweep by sweep, with the outputs that fit into each; those
+        that are written over an input come last, when nothing reads it any more."""
         axes_of: dict[int, list[Axis]] = {}
         self.add_sweep_axes(axes_of)
         ready_after = {output.buffer: self.ready_after(output, axes_of) for output in swept}
@@ -306,7 +302,9 @@ class _Builder:
             ready = [
                 output
                 for output in waiting.values()
-                if output.size == self.points * size and ready_after[output.buffer] < depth
+                if output.size == self.points * size
+                and ready_after[output.buffer] < depth
+                and output.over is None
             ]
             for output in ready:
                 del waiting[output.buffer]
@@ -394,10 +392,8 @@ class _Builder:
             kind, given = self.puller.contribution(demand.op, value, within)
             kinds.append(kind)
             values.extend(given)
-        for output in outputs:
-            output.store(
-                self.puller, self.puller.request(output.core, self.swept_point(output, axes))
-            )
+        places = [(output, self.swept_point(output, axes)) for output in outputs]
+        store(self.puller, [(o, self.puller.request(o.core, point), ()) for o, point in places])
         results = list(self.scopes.close_reduce(kinds, values))
         for demand, kind in zip(demands, kinds, strict=True):
             own, results = results[: kind.width], results[kind.width :]

@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 
 from plait.dialects import lazy
 from plait.lowering.fuse_to_nest_elementwise import combine
-from plait.lowering.fuse_to_nest_outputs import Output
+from plait.lowering.fuse_to_nest_outputs import Output, store
 from plait.lowering.fuse_to_nest_points import merged_point_at
 from plait.lowering.fuse_to_nest_pull import Puller
 from plait.lowering.fuse_to_nest_scalars import compute_type, identity_of
@@ -43,7 +43,7 @@ def store_scans(
         puller.memo[puller.request(scan.result, at)] = value
         values.append(value)
     for output in outputs:
-        output.store(puller, puller.request(output.core, at))
+        store(puller, [(output, puller.request(output.core, at), ())])
     scopes.close_sequential(inits, values)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, cast
@@ -73,15 +73,6 @@ class Output:
                     point = reshape(point, shape, lazy.shape_of(view.results[0]), space)
         return point
 
-    def store(self, puller: Puller, request: Request, conditions: Sequence[Condition] = ()) -> None:
-        """Computes an element of the core and stores it in the innermost body, where the
-        conditions hold."""
-        target = self.stored_at(request.point, puller.space)
-        for part, held in self.parts(puller, request, conditions):
-            value = puller.element(part)
-            stored = puller.scalars.stored(value, lazy.element_type_of(self.core))
-            puller.scopes.store(stored, self.buffer, target, held)
-
     def parts(
         self, puller: Puller, request: Request, conditions: Sequence[Condition]
     ) -> list[tuple[Request, Sequence[Condition]]]:
@@ -101,3 +92,17 @@ class Output:
                 place = tuple(puller.space.rewrite(expr, at) for expr in piece.point)
                 found.append((puller.request(piece.value, place, held), [*conditions, *held]))
         return found
+
+
+def store(puller: Puller, elements: Iterable[tuple[Output, Request, Sequence[Condition]]]) -> None:
+    """Computes elements of outputs, then stores them in the innermost body, where the conditions
+    hold: one may be written over what another one reads."""
+    computed: list[tuple[SSAValue, Output, Point, Sequence[Condition]]] = []
+    for output, request, conditions in elements:
+        target = output.stored_at(request.point, puller.space)
+        for part, held in output.parts(puller, request, conditions):
+            value = puller.element(part)
+            stored = puller.scalars.stored(value, lazy.element_type_of(output.core))
+            computed.append((stored, output, target, held))
+    for value, output, target, held in computed:
+        puller.scopes.store(value, output.buffer, target, held)

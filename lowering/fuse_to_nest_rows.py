@@ -10,9 +10,10 @@ from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import SSAValue
 
 from plait.dialects import lazy, nest
-from plait.lowering.fuse_to_nest_outputs import Output
+from plait.lowering.fuse_to_nest_outputs import Output, store
 from plait.lowering.fuse_to_nest_pull import Kept, Puller
 from plait.lowering.fuse_to_nest_scalars import compute_type
+from plait.lowering.fuse_to_nest_scopes import Axis
 from plait.passes.analysis.affine import ZERO, index
 from plait.passes.analysis.index_maps import Point
 from plait.passes.analysis.rows import Rows
@@ -40,17 +41,39 @@ class RowBuilder:
         home = {axis: self.point[row] for axis, row in self.rows.of_value[value].items()}
         self.puller.kept[value] = Kept(buffer, axes, home)
 
-    def store(self, output: Output) -> None:
-        """Stores what a row holds of a result."""
-        point = self.opened(output.shape, self.rows.of_result[output.core])
-        output.store(self.puller, self.puller.request(output.core, point))
-        self.puller.scopes.close_reduce([], [])
+    def store(self, outputs: Sequence[Output]) -> None:
+        """Stores what a row holds of the results: those of equal extents in one loop."""
+        alike = dict[tuple[int, ...], list[Output]]()
+        for output in outputs:
+            alike.setdefault(self.extents(output), []).append(output)
+        for extents, together in alike.items():
+            axes = self.puller.nested_axes(extents)
+            self.puller.scopes.open(axes)
+            points = [self.within(o.shape, self.rows.of_result[o.core], axes) for o in together]
+            requests = (
+                (output, self.puller.request(output.core, point), ())
+                for output, point in zip(together, points, strict=True)
+            )
+            store(self.puller, requests)
+            self.puller.scopes.close_reduce([], [])
+
+    def extents(self, output: Output) -> tuple[int, ...]:
+        """What a row holds of a result."""
+        row_of, shape = self.rows.of_result[output.core], output.shape
+        return tuple(e for axis, e in enumerate(shape) if axis not in row_of and e != 1)
 
     def opened(self, shape: Sequence[int], row_of: Mapping[int, int]) -> Point:
         """Opens loops over the axes of a shape that are not rows; a point of the shape."""
         inner = [axis for axis in range(len(shape)) if axis not in row_of and shape[axis] != 1]
         axes = self.puller.nested_axes([shape[axis] for axis in inner])
         self.puller.scopes.open(axes)
+        return self.within(shape, row_of, axes)
+
+    def within(
+        self, shape: Sequence[int], row_of: Mapping[int, int], axes: Sequence[Axis]
+    ) -> Point:
+        """The point of a shape in this row that the loops over ``axes`` are at."""
+        inner = [axis for axis in range(len(shape)) if axis not in row_of and shape[axis] != 1]
         number = {axis: index(opened.index) for axis, opened in zip(inner, axes, strict=True)}
         return tuple(
             self.point[row_of[axis]] if axis in row_of else number.get(axis, ZERO)

@@ -21,6 +21,7 @@ _PASSES = (
     "fuse-form-groups",
     "fuse-group-crossing-dag",
     "fuse-horizontal",
+    "fuse-optimal",
     "fuse-merge-reduces",
     "fuse-plan-memory",
     "fuse-sweeps",

@@ -9,8 +9,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from plait.passes.analysis import targets
-from plait.passes.fusion.chain_rules import ChainRules, objective
+from plait.passes.fusion.chain_rules import ChainRules
 from plait.passes.fusion.chains import ChainFinder
+from plait.passes.fusion.objective import objective
 from plait.passes.fusion.plan import functions_with_groups
 
 

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from plait.passes.analysis import targets
+from plait.passes.fusion.objective import objective
 from plait.passes.fusion.plan import functions_with_groups
 from plait.passes.fusion.siblings import SiblingFinder
 
@@ -53,6 +54,10 @@ class FuseCrossAxisReducesPass(ModulePass):
     target: str = targets.DEFAULT
     """The machine to model: a name from the target descriptions, such as ``cuda:sm_80``."""
 
+    objective: str = "time"
+    """What decides: modelled ``time``, or ``bytes`` alone."""
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in functions_with_groups(op):
-            SiblingFinder.of(function, targets.get(self.target)).run()
+            decides = objective(self.objective)
+            SiblingFinder.of(function, targets.get(self.target), decides).run()

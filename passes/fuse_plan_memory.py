@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
@@ -14,7 +14,7 @@ from plait.dialects import lazy
 from plait.dialects.fuse import GroupOp
 from plait.passes import remarks
 from plait.passes.analysis.counts import base_of
-from plait.passes.analysis.rows import core_of, rows_of_group
+from plait.passes.analysis.rows import Rows, core_of, rows_of_group
 from plait.passes.analysis.updates import may_update
 from plait.passes.fusion.plan import functions_with_groups
 
@@ -61,6 +61,7 @@ class _Order:
 
     position: dict[Operation, int]
     returned: set[SSAValue]
+    _rows: dict[GroupOp, Rows | None] = field(default_factory=dict[GroupOp, Rows | None])
 
     @staticmethod
     def of(function: FuncOp) -> _Order:
@@ -68,6 +69,12 @@ class _Order:
         assert isinstance(terminator, ReturnOp)
         position = {op: number for number, op in enumerate(function.body.block.ops)}
         return _Order(position, {base_of(value) for value in terminator.arguments})
+
+    def rows(self, group: GroupOp) -> Rows | None:
+        """The rows of a group that keeps values."""
+        if group not in self._rows:
+            self._rows[group] = rows_of_group(group, map(core_of, group.yield_op.arguments))
+        return self._rows[group]
 
     def reads_later(self, group: GroupOp, argument: BlockArgument) -> str | None:
         """What reads an argument after a group, or returns it."""
@@ -114,8 +121,9 @@ def _update(order: _Order, value: SSAValue, argument: BlockArgument) -> None:
         return
     results = list(group.yield_op.arguments)
     alone = results.count(results[value.index]) == 1 and group.inputs.count(argument) == 1
-    rows = rows_of_group(group, map(core_of, results))
-    if not alone or not may_update(results, value.index, group.block.args[number], rows):
+    if not alone or not may_update(
+        results, value.index, group.block.args[number], order.rows(group)
+    ):
         remarks.missed(
             "fuse.overwrites-reads",
             f"'{label}' writes a copy: it needs what it would overwrite for other elements",

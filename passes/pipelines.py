@@ -10,19 +10,35 @@ _SEED = (
     "fuse-check-bijective-loads",
 )
 
+_DEFAULT = (
+    "lazy-simplify",
+    "fuse-form-groups",
+    "fuse-merge-reduces",
+    "fuse-group-crossing-dag",
+    "fuse-sweeps",
+    "fuse-elementwise-reduce",
+    "fuse-contraction-chains",
+    "fuse-cross-axis-reduces",
+    "fuse-horizontal",
+    "fuse-check-bijective-loads",
+    "fuse-plan-memory",
+)
+_BY_TIME = ("fuse-contraction-chains", "fuse-cross-axis-reduces")
+"""The passes that weigh time, unless they are told to count bytes alone."""
+
 PIPELINES: dict[str, tuple[str, ...]] = {
     "none": ("fuse-form-groups",),
     "seed": _SEED,
-    "default": (
+    "default": _DEFAULT,
+    "fewest-bytes": tuple(
+        spec
+        for name in _DEFAULT
+        for spec in ((name, f"{name}{{objective=bytes}}") if name in _BY_TIME else (name,))
+    ),
+    "optimal": (
         "lazy-simplify",
         "fuse-form-groups",
-        "fuse-merge-reduces",
-        "fuse-group-crossing-dag",
-        "fuse-sweeps",
-        "fuse-elementwise-reduce",
-        "fuse-contraction-chains",
-        "fuse-cross-axis-reduces",
-        "fuse-horizontal",
+        "fuse-optimal",
         "fuse-check-bijective-loads",
         "fuse-plan-memory",
     ),
@@ -31,5 +47,8 @@ PIPELINES: dict[str, tuple[str, ...]] = {
 
 - ``none``: the baseline plan, one kernel per reduce or stored value;
 - ``seed``: the conservative rule for parallel reduces, exactly;
-- ``default``: fewer bytes and fewer kernels, within what runs well on one kernel's threads.
+- ``default``: fewer bytes and fewer kernels, where the modelled time agrees;
+- ``fewest-bytes``: the same, then every merge that saves bytes, whatever the kernel costs
+  otherwise;
+- ``optimal``: the fewest bytes, by exact search on small programs: what ``default`` is measured by.
 """

@@ -9,7 +9,7 @@
 
 // PASS:     error: unknown pass 'fuse-form-grops'; did you mean 'fuse-form-groups'?
 // PASS-NOT: Traceback
-// PIPELINE:     error: unknown pipeline 'sed': expected one of none, seed, default; did you mean 'seed'?
+// PIPELINE:     error: unknown pipeline 'sed': expected one of none, seed, default, fewest-bytes, optimal; did you mean 'seed'?
 // PIPELINE-NOT: Traceback
 // OPTION:     error: pass 'nest-schedule':{{.*}}tarket
 // OPTION-NOT: Traceback

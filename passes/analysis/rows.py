@@ -305,7 +305,7 @@ def _own(points: Sequence[Point], order: Mapping[int, int]) -> dict[int, int]:
         exprs = {point[axis] for point in points}
         (only,) = exprs if len(exprs) == 1 else (None,)
         at = _axis_of(only, 1 << 30) if only is not None else None
-        if at in order:
+        if at is not None and at in order:
             found[axis] = order[at]
     return found
 

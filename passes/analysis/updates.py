@@ -14,7 +14,7 @@ from plait.dialects.fuse import KeepOp
 from plait.passes.analysis.access import Access, canonical
 from plait.passes.analysis.affine import ZERO, Expr, Space, index
 from plait.passes.analysis.index_maps import Condition, Point, sources
-from plait.passes.analysis.rows import Rows
+from plait.passes.analysis.rows import Rows, core_of
 
 _MAX_PIECES = 64
 
@@ -93,7 +93,7 @@ def may_update(
         if other != number and needs(result, buffer, own):
             extents = lazy.shape_of(result)
             point = tuple(index(a) if e != 1 else ZERO for a, e in enumerate(extents))
-            alike = prod(extents) == prod(shape)
+            alike = prod(extents) == prod(shape) and _same_row(results[number], result, rows)
             if not alike or not _reads_safely(
                 Piece(result, point, (), False), buffer, extents, whole, own
             ):
@@ -116,6 +116,17 @@ def _kept_rows(result: SSAValue, buffer: SSAValue, rows: Rows | None) -> frozens
         and len(place) == len(rows.extents)
         and _strides(view, row_of) == place
     )
+
+
+def _same_row(one: SSAValue, other: SSAValue, rows: Rows | None) -> bool:
+    """Whether a kernel stores equal positions of two results in one row, in one loop."""
+    if rows is None:
+        return True
+    places = list[tuple[list[int], dict[int, int]]]()
+    for core in map(core_of, (one, other)):
+        extents = [extent for extent in lazy.shape_of(core) if extent != 1]
+        places.append((extents, _strides(core, rows.of_result[core])))
+    return places[0] == places[1]
 
 
 def _base(view: SSAValue) -> SSAValue:

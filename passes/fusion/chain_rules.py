@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from math import prod
 
 from xdsl.ir import Operation, SSAValue
@@ -12,13 +11,13 @@ from xdsl.ir import Operation, SSAValue
 from plait.dialects import lazy
 from plait.dialects.fuse import GroupOp
 from plait.dtypes import itemsize
-from plait.errors import PlaitError
 from plait.passes.analysis.rows import Rows, Steps, rows_of
 from plait.passes.analysis.targets import Target
 from plait.passes.fusion.cost import bytes_of
 from plait.passes.fusion.kernels import MIN_ROWS, ON_CHIP, SMALL_SPACE
 from plait.passes.fusion.legality import YES, Verdict
 from plait.passes.fusion.merged import Merged, Views, points_of
+from plait.passes.fusion.objective import Objective
 from plait.passes.fusion.products import NESTED_EFFICIENCY, ROW_EFFICIENCY, pays
 
 KEPT = ON_CHIP - (8 << 10)
@@ -27,22 +26,6 @@ LARGE = 16 << 10
 """Bytes of a buffer from which on it is worth reading once for two kernels."""
 SHARED_OPERANDS = 1 << 20
 """Bytes that all rows read again, at most: they have to stay in a second-level cache."""
-
-
-class Objective(StrEnum):
-    """What a plan is to have least of."""
-
-    TIME = "time"
-    """Modelled time on the target."""
-    BYTES = "bytes"
-    """Modelled bytes, whatever the kernels cost otherwise."""
-
-
-def objective(name: str) -> Objective:
-    """The objective with a name; raises :class:`PlaitError` for another one."""
-    if name not in list(Objective):
-        raise PlaitError(f"unknown objective '{name}': expected {' or '.join(Objective)}")
-    return Objective(name)
 
 
 @dataclass(frozen=True)
@@ -91,7 +74,7 @@ class ChainRules:
         saved = merged.saved()
         if not flows:
             return self._shared_rows(merged, held, first, saved)
-        if not held and merged.repeats((), flows, None) == 1:
+        if not held and merged.repeats((), flows, None) == 1 and _side_by_side(merged):
             verdict = self._parallel(max(map(points_of, merged.results)), merged.work)
             verdict = verdict and self._pays(merged, saved, NESTED_EFFICIENCY)
             return Chain((), saved) if verdict else verdict
@@ -124,6 +107,10 @@ class ChainRules:
             return Verdict("fuse.row-too-long", message, {"bytes": row, "limit": KEPT})
         again = merged.repeats(needed, (), rows)
         if again > 1:
+            more = tuple(dict.fromkeys((*kept, *merged.reduces())))
+            found = self._kept_rows(merged, more, saved) if len(more) > len(kept) else None
+            if isinstance(found, Chain):
+                return found
             message = "a reduce would be computed again and again"
             return Verdict("fuse.reduce-repeated", message, {"times": again})
         again = merged.shared_bytes(rows)
@@ -145,6 +132,12 @@ class ChainRules:
             return YES
         message = "too few rows would run in parallel"
         return Verdict("fuse.too-few-rows", message, {"rows": rows, "least": MIN_ROWS})
+
+
+def _side_by_side(merged: Merged) -> bool:
+    """Whether threads can each store an element of every result, or there is little to do."""
+    sizes = {points_of(result) for result in merged.results}
+    return len(sizes) == 1 or merged.work <= SMALL_SPACE
 
 
 def _row_bytes(rows: Rows, value: SSAValue) -> int:

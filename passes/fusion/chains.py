@@ -175,10 +175,14 @@ def mark_kept(
     """Makes a group read what the kernel keeps through `fuse.keep`."""
     view_of = {views.buffer[token]: token for token in kept if token in views.buffer}
     for argument, buffer in zip(group.block.args, group.inputs, strict=True):
-        if inside(members, argument) in kept:
-            _keep(group, argument, lazy.shape_of(argument))
-        elif buffer in view_of:
+        if inside(members, argument) is None and buffer in view_of:
             _keep(group, argument, lazy.shape_of(view_of[buffer]))
+    for value in kept:
+        if isinstance(value.owner, Operation) and value.owner.parent is group.block:
+            keep = KeepOp(value)
+            value.replace_all_uses_with(keep.result)
+            keep.operands[0] = value
+            group.block.insert_op_after(keep, value.owner)
 
 
 def _keep(group: GroupOp, argument: BlockArgument, shape: Shape) -> None:

@@ -76,10 +76,15 @@ def merge_small_kernels(function: FuncOp, target: Target) -> None:
     plan.rewrite()
 
 
+def runs_over_more(group: GroupOp) -> bool:
+    """Whether a group walks more than the points of its results, or those in order."""
+    more = lazy.ReduceOp | lazy.ArgReduceOp | lazy.ScanOp | lazy.ScatterOp
+    return any(isinstance(op, more) for op in group.body_ops())
+
+
 def _is_small(group: GroupOp, target: Target) -> bool:
     """Whether a kernel is pointwise and takes little longer than its launch."""
-    ordered = lazy.ReduceOp | lazy.ArgReduceOp | lazy.ScanOp | lazy.ScatterOp
-    if any(isinstance(op, ordered) for op in group.body_ops()):
+    if runs_over_more(group):
         return False
     moved = sum(map(bytes_of, (*group.inputs, *group.outputs)))
     time = target.time_us(moved, operations_of(group.body_ops()))

@@ -19,6 +19,7 @@ from plait.passes.fusion.cost import bytes_of
 from plait.passes.fusion.kernels import SMALL_SPACE
 from plait.passes.fusion.legality import YES, Verdict, independent
 from plait.passes.fusion.merged import Merged
+from plait.passes.fusion.objective import Objective
 from plait.passes.fusion.plan import Plan
 from plait.passes.fusion.products import NESTED_EFFICIENCY, pays
 
@@ -47,19 +48,34 @@ class Shape:
         return Shape(points, length, max(points, walked))
 
 
+def threads_suit(one: Sequence[GroupOp], other: Sequence[GroupOp]) -> Verdict:
+    """Whether the threads that the larger result of two sets of groups has are enough for both."""
+    small, large = sorted(map(Shape.of, (one, other)), key=lambda shape: shape.points)
+    few = max(small.walked, large.walked) <= SMALL_SPACE
+    if _is_special(one, few) or _is_special(other, few):
+        return Verdict("fuse.runs-in-order", "one of the groups has a schedule of its own")
+    if not few and (large.length == 1 or small.length > large.length):
+        message = "the reduces of the smaller result are longer: they need more threads"
+        facts = {"lengths": (str(small.length), str(large.length))}
+        return Verdict("fuse.longer-reduce", message, dict(facts))
+    return YES
+
+
 @dataclass
 class SiblingFinder:
     """Merges groups of one function that read one buffer, in spaces that differ."""
 
     plan: Plan
     target: Target
+    objective: Objective
     members: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
     refused: dict[tuple[int, int], Verdict] = field(default_factory=dict[tuple[int, int], Verdict])
 
     @staticmethod
-    def of(function: FuncOp, target: Target) -> SiblingFinder:
+    def of(function: FuncOp, target: Target, objective: Objective) -> SiblingFinder:
         plan = Plan.read(function)
-        return SiblingFinder(plan, target, {number: [number] for number in range(len(plan.groups))})
+        members = {number: [number] for number in range(len(plan.groups))}
+        return SiblingFinder(plan, target, objective, members)
 
     def run(self) -> None:
         """Makes the merges, those that share most first."""
@@ -92,20 +108,17 @@ class SiblingFinder:
         if not verdict:
             return verdict
         sides = [self._groups(a), self._groups(b)]
-        small, large = sorted(map(Shape.of, sides), key=lambda shape: shape.points)
-        few = max(small.walked, large.walked) <= SMALL_SPACE
-        if any(_is_special(side, few) for side in sides):
-            return Verdict("fuse.runs-in-order", "one of the groups has a schedule of its own")
-        if not few and (large.length == 1 or small.length > large.length):
-            message = "the reduces of the smaller result are longer: they need more threads"
-            facts = {"lengths": (str(small.length), str(large.length))}
-            return Verdict("fuse.longer-reduce", message, dict(facts))
+        verdict = threads_suit(*sides)
+        if not verdict:
+            return verdict
         merged = Merged.of(self._groups(a, b))
         verdict = merged.fits()
         if not verdict:
             return verdict
         verdict = self._shared_stays(sides)
-        return verdict and pays(merged.groups, merged.saved(), NESTED_EFFICIENCY, self.target)
+        if not verdict or self.objective is Objective.BYTES:
+            return verdict
+        return pays(merged.groups, merged.saved(), NESTED_EFFICIENCY, self.target)
 
     def _shared_stays(self, sides: Sequence[Sequence[GroupOp]]) -> Verdict:
         """What both read must stay in cache from the one reduce to the other."""

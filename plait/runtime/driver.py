@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.utils.arg_spec import parse_pipeline
 
 from plait import collector
 from plait.dtypes import Array
@@ -29,19 +31,19 @@ class Runnable(Protocol):
 
 
 def apply(module: ModuleOp, passes: Sequence[str], target: str | None = None) -> None:
-    """Runs passes by name in place; ``target`` goes to those that take one. The result is
-    verified."""
+    """Runs passes in place, each a name or a name with options such as
+    ``fuse-optimal{limit-s=2}``; ``target`` goes to those that take one. The result is verified."""
     from plait.lowering import get_all_passes as lowerings
     from plait.passes import get_all_passes
 
     available: dict[str, Any] = {**get_all_passes(), **lowerings()}
     context = Context(allow_unregistered=True)
     with collector.paused():
-        for name in passes:
-            cls = available[name]()
-            fields = getattr(cls, "__dataclass_fields__", {})
-            takes_target = target is not None and "target" in fields
-            (cls(target=target) if takes_target else cls()).apply(context, module)
+        for spec in parse_pipeline(",".join(passes)):
+            made: Any = available[spec.name]().from_pass_spec(spec)
+            if target is not None and "target" in made.__dataclass_fields__:
+                made = replace(made, target=target)
+            made.apply(context, module)
         module.verify()
 
 

@@ -8,7 +8,6 @@ from plait.tools.bench_conformance import compare
 
 BEHIND = {
     ("others", "row-and-column-sum (Inductor)"),
-    ("tinygrad large", "gpt2_block"),
     ("tinygrad targets", "test_become_existing_buf_complex#1"),
     ("tinygrad", "test_become_const_in_base#1"),
     ("tinygrad", "test_div_collapse_buffer#1"),

@@ -74,7 +74,7 @@ CASES: dict[str, tuple[int, Make]] = {
     "causal attention": (1, lambda: attention(31, 16, causal=True)),
     "attention of one position": (1, lambda: attention(1, 4, causal=True)),
     "attention bf16": (1, lambda: attention(16, 8, causal=False, dtype="bfloat16")),
-    "attention, backward": (3, lambda: attention_gradients(24, 5)),
+    "attention, backward": (1, lambda: attention_gradients(24, 5)),
     "nearest": (1, pairwise),
     "kept and stored": (1, kept_and_stored),
     "both gradients of a product": (1, lambda: both_gradients(80, 96)),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from overwritten import overwritten_reads
@@ -89,6 +91,41 @@ def test_rows_that_lie_elsewhere_in_the_result_are_not_written_over() -> None:
     arrays = [random.random(tensor.shape, dtype=np.float32) for tensor in inputs]
     want = run_module(module, [array.copy() for array in arrays])
     for backend in ("cuda-sim", "cpu"):
+        have = driver.compiled(plan, backend).run(*[array.copy() for array in arrays])
+        for one, other in zip(have, want, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
+
+
+def overwritten_without_being_read() -> list[Tensor]:
+    x, y = donated(40, 30), plait.empty(40, 30)
+    return [plait.assign(x, y * 3), x * 2 + y]
+
+
+def read_again_after_a_reduce() -> list[Tensor]:
+    x, y = donated(40, 30), plait.empty(40, 30)
+    return [plait.assign(x, x + y), x * y.sum(1, keepdim=True)]
+
+
+def read_in_another_loop_of_the_row() -> list[Tensor]:
+    x, y = donated(40, 40), plait.empty(40, 40)
+    scores = y.softmax(1)
+    return [plait.assign(x, x + scores), x * scores.exp(), scores @ y]
+
+
+@pytest.mark.parametrize("backend", ["cpu", "cuda-sim"])
+@pytest.mark.parametrize(
+    "make",
+    [overwritten_without_being_read, read_again_after_a_reduce, read_in_another_loop_of_the_row],
+)
+def test_results_beside_an_update_see_what_was_there(
+    make: Callable[[], list[Tensor]], backend: str
+) -> None:
+    module, inputs = build_module(make())
+    random = np.random.default_rng(1)
+    arrays = [random.random(tensor.shape, dtype=np.float32) for tensor in inputs]
+    want = run_module(module, [array.copy() for array in arrays])
+    for pipeline in ("default", "fewest-bytes", "optimal"):
+        plan = driver.planned(module, pipeline, "cuda:sm_80")
         have = driver.compiled(plan, backend).run(*[array.copy() for array in arrays])
         for one, other in zip(have, want, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)

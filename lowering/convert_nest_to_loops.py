@@ -14,6 +14,7 @@ from xdsl.utils.exceptions import DiagnosticException
 
 from plait.dialects import nest
 from plait.lowering.nest_to_loops_function import FunctionEmitter
+from plait.lowering.nest_to_loops_pack import cut_contraction, pack
 from plait.lowering.nest_to_loops_plan import choose
 from plait.lowering.nest_to_loops_read import read_kernel
 from plait.lowering.nest_to_loops_split import Split, split
@@ -39,7 +40,8 @@ class ConvertNestToLoopsPass(ModulePass):
     ``plait.jam`` and ``plait.reduce`` (see :mod:`plait.lowering.llvm_function`), which say how to
     print them and change nothing in what they mean. Launches become calls over all units. A large
     reduction of a kernel with few parallel points becomes two functions: partial results, then
-    the rest.
+    the rest. A contraction gets a function for each factor that it had better not read in place,
+    which writes it to a temporary in the order in which it is read.
 
     Before:
     ```mlir
@@ -93,9 +95,21 @@ class ConvertNestToLoopsPass(ModulePass):
         tree = read_kernel(kernel)
         drop_unit_axes(tree)
         merge_axes(tree)
-        parts = split(tree) or Split([tree], [])
+        parts = self.parts(tree)
         functions = [self.function(part, kernel) for part in parts.trees]
         return Converted(functions, parts.temporaries)
+
+    def parts(self, tree: Tree) -> Split:
+        """The kernels that replace one: packed factors, partial results, and the kernel proper."""
+        packed = pack(tree, self.vector_bytes)
+        if packed is None:
+            return split(tree) or Split([tree], [])
+        *before, main = packed.trees
+        after = split(main, cut_contraction) or Split([main], [])
+        for part in before:
+            merge_axes(part)
+            part.arguments = after.trees[0].arguments
+        return Split([*before, *after.trees], [*packed.temporaries, *after.temporaries])
 
     def function(self, tree: Tree, kernel: nest.KernelOp) -> func.FuncOp:
         """The function of one tree."""

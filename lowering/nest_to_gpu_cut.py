@@ -74,9 +74,10 @@ def cut_tree(tree: Tree, cut: Cut) -> CutTree | None:
             continue
         own = [MemRefType(result.type, [points * count]) for result in node.results]
         buffers = [*Block(arg_types=own).args]
-        where = spot(tree, piece, count)
+        where = spot(tree, piece)
         stores += [Store(r, b, where, []) for r, b in zip(node.results, buffers, strict=True)]
-        after += [combining_loop(tree, node, count, buffers)] if buffers else []
+        again = Axis("piece", count)
+        after += [combining_loop(node, again, spot(tree, again), buffers)] if buffers else []
         partials += buffers
         types += own
     for buffer in partials:

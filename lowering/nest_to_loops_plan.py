@@ -268,6 +268,11 @@ def choose(tree: Tree, vector_bytes: int) -> LoopPlan:
     heavy = _has_math(tree)
     cap = _lane_cap(tree, vector_bytes, heavy)
     plan = LoopPlan(in_order=updates_in_place(tree))
+    if tree.lanes is not None:
+        plan.lane_axis, plan.lanes = tree.lanes
+        plan.jams = [] if tree.copies is None or tree.copies[1] == 1 else [tree.copies]
+        _lay_out(tree, plan, _vector_cost(tree.body, plan.lane_axis, plan.lanes))
+        return plan
     loops: dict[int, tuple[Axis, int]] = {}
     best_cost = _reduction_cost(tree.body, cap, loops)
     for axis in tree.axes:

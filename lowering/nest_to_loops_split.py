@@ -7,7 +7,7 @@ The pieces are fixed by the extents, so results do not depend on the number of t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -15,13 +15,29 @@ from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Attribute, Block, SSAValue
 
 from plait.lowering.nest_to_loops_affine import Affine, Axis
-from plait.lowering.nest_to_loops_tree import Load, Loop, Node, Store, Tree, substitute_axis, walk
+from plait.lowering.nest_to_loops_tree import (
+    Load,
+    Loop,
+    Node,
+    Store,
+    Tree,
+    copied,
+    substitute_axis,
+    walk,
+)
 
 FEW_POINTS = 16
 """Parallel points below which splitting may pay."""
 LARGE = 100_000
 """Points of a reduction that are worth splitting, over all parallel points."""
+MANY_POINTS = 1024
+"""Parallel points from which partial results are kept piece by piece."""
 _PIECES = (32, 24, 16, 48, 12, 8, 64)
+
+
+Cut = Callable[[Tree, Loop], tuple[Axis, int] | None]
+"""The axis of a reduction to cut and into how many pieces, which divide its extent; None to leave
+it whole."""
 
 
 @dataclass
@@ -35,19 +51,6 @@ class Split:
     temporaries: list[MemRefType[Attribute]]
 
 
-def _copy(nodes: Sequence[Node], stores: bool = True) -> list[Node]:
-    """Nodes that may be substituted into without changing the originals."""
-    found: list[Node] = []
-    for node in nodes:
-        if isinstance(node, Loop):
-            if stores or node.results:
-                body = _copy(node.body, stores)
-                found.append(replace(node, axes=list(node.axes), body=body))
-        elif stores or not isinstance(node, Store):
-            found.append(replace(node))
-    return found
-
-
 def _pieces(loop: Loop) -> tuple[Axis, int] | None:
     """The axis to cut and into how many pieces."""
     for axis in sorted(loop.axes, key=lambda axis: -axis.extent):
@@ -57,7 +60,7 @@ def _pieces(loop: Loop) -> tuple[Axis, int] | None:
     return None
 
 
-def _large(tree: Tree, loop: Loop) -> tuple[Axis, int] | None:
+def large(tree: Tree, loop: Loop) -> tuple[Axis, int] | None:
     """The axis to cut and into how many pieces, where few points share a large reduction."""
     points = prod(axis.extent for axis in tree.axes)
     if not 0 < points < FEW_POINTS or points * prod(axis.extent for axis in loop.axes) < LARGE:
@@ -65,10 +68,10 @@ def _large(tree: Tree, loop: Loop) -> tuple[Axis, int] | None:
     return _pieces(loop)
 
 
-def _candidate(tree: Tree, done: set[int]) -> tuple[int, Axis, int] | None:
+def _candidate(tree: Tree, done: set[int], cut: Cut) -> tuple[int, Axis, int] | None:
     for position, node in enumerate(tree.body):
         if isinstance(node, Loop) and node.mode == "reduce" and id(node) not in done:
-            found = _large(tree, node)
+            found = cut(tree, node)
             if found is not None:
                 return position, *found
     return None
@@ -84,9 +87,9 @@ def in_order(tree: Tree) -> bool:
     return any(isinstance(node, Load) and node.buffer in written for node in walk(tree.body))
 
 
-def split(tree: Tree) -> Split | None:
-    """The replacement of ``tree``, or None where it is better left alone: each large reduction is
-    computed in parts."""
+def split(tree: Tree, cut: Cut = large) -> Split | None:
+    """The replacement of ``tree``, or None where it is better left alone: each reduction that
+    ``cut`` names an axis and a number of pieces for is computed in parts."""
     points = prod(axis.extent for axis in tree.axes)
     if not points or tree.locals or in_order(tree):
         return None
@@ -95,7 +98,7 @@ def split(tree: Tree) -> Split | None:
     values: list[SSAValue] = []
     done: set[int] = set()
     rest = tree
-    while (found := _candidate(rest, done)) is not None:
+    while (found := _candidate(rest, done, cut)) is not None:
         position, axis, count = found
         loop = rest.body[position]
         assert isinstance(loop, Loop)
@@ -115,32 +118,51 @@ def split(tree: Tree) -> Split | None:
     return Split([replace(part, arguments=arguments) for part in trees], temporaries)
 
 
-def spot(tree: Tree, piece: Axis, count: int) -> Affine:
+def spot(tree: Tree, piece: Axis) -> Affine:
     """Where a partial result is kept: row-major over the parallel axes, then the pieces."""
+    return _point(tree).scaled(piece.extent) + Affine.of(piece)
+
+
+def _point(tree: Tree) -> Affine:
+    """The number of a point of the parallel axes."""
     total = Affine()
     for axis in tree.axes:
         total = total.scaled(axis.extent) + Affine.of(axis)
-    return total.scaled(count) + Affine.of(piece)
+    return total
+
+
+def _place(tree: Tree, piece: Axis) -> Affine:
+    """Where a partial result is kept: where there are many points piece by piece, so that their
+    sums run along neighbours."""
+    if not _many(tree):
+        return spot(tree, piece)
+    points = prod(axis.extent for axis in tree.axes)
+    return Affine.of(piece).scaled(points) + _point(tree)
+
+
+def _many(tree: Tree) -> bool:
+    return prod(axis.extent for axis in tree.axes) >= MANY_POINTS
 
 
 def _partial(
     tree: Tree, position: int, axis: Axis, count: int, buffers: list[SSAValue], name: str
 ) -> Tree:
     """One partial result per piece: what comes before the loop is computed again in each."""
-    before = _copy(tree.body[:position], stores=False)
-    (loop,) = _copy([tree.body[position]])
+    before = copied(tree.body[:position], stores=False)
+    (loop,) = copied([tree.body[position]])
     assert isinstance(loop, Loop)
     piece = Axis(f"{axis.name}_piece", count)
     inside = Axis(axis.name, axis.extent // count)
     place = Affine.of(piece).scaled(inside.extent) + Affine.of(inside)
     substitute_axis(loop.body, axis, place)
     loop.axes[loop.axes.index(axis)] = inside
-    where = spot(tree, piece, count)
+    where = _place(tree, piece)
     stores: list[Node] = [
         Store(result, buffer, where, [])
         for result, buffer in zip(loop.results, buffers, strict=True)
     ]
-    return Tree(name, tree.arguments, [*tree.axes, piece], [*before, loop, *stores])
+    axes = [piece, *tree.axes] if _many(tree) else [*tree.axes, piece]
+    return replace(tree, name=name, axes=axes, body=[*before, loop, *stores])
 
 
 def _combining(
@@ -150,16 +172,16 @@ def _combining(
     loop = tree.body[position]
     assert isinstance(loop, Loop)
     if not loop.results:
-        return replace(tree, body=[*tree.body[:position], *tree.body[position + 1 :]]), None
-    combined = combining_loop(tree, loop, count, buffers)
-    body = [*tree.body[:position], combined, *tree.body[position + 1 :]]
-    return replace(tree, body=body), combined
-
-
-def combining_loop(tree: Tree, loop: Loop, count: int, buffers: Sequence[SSAValue]) -> Loop:
-    """A reduction of the partial results of another, in order."""
+        body = [*tree.body[:position], *tree.body[position + 1 :]]
+        return replace(tree, body=body, lanes=None, copies=None), None
     piece = Axis("piece", count)
-    where = spot(tree, piece, count)
+    combined = combining_loop(loop, piece, _place(tree, piece), buffers)
+    body = [*tree.body[:position], combined, *tree.body[position + 1 :]]
+    return replace(tree, body=body, lanes=None, copies=None), combined
+
+
+def combining_loop(loop: Loop, piece: Axis, where: Affine, buffers: Sequence[SSAValue]) -> Loop:
+    """A reduction of the partial results of another, in order; each lies at ``where``."""
     elements = list(Block(arg_types=[result.type for result in loop.results]).args)
     loads: list[Node] = [
         Load(element, buffer, where, []) for element, buffer in zip(elements, buffers, strict=True)

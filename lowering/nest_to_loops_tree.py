@@ -6,8 +6,8 @@ buffer, so that axes can be merged, tiled and reordered by substitution.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from xdsl.ir import Operation, SSAValue
 
@@ -121,6 +121,23 @@ class Tree:
     body: list[Node]
     locals: list[SSAValue] = field(default_factory=list[SSAValue])
     """Memory of one point of the axes."""
+    lanes: tuple[Axis, int] | None = None
+    """The vector axis and its lanes, where they are decided already."""
+    copies: tuple[Axis, int] | None = None
+    """With ``lanes``: the axis whose iterations share loads, and how many do."""
+
+
+def copied(nodes: Sequence[Node], stores: bool = True) -> list[Node]:
+    """Nodes that may be substituted into without changing the originals."""
+    found: list[Node] = []
+    for node in nodes:
+        if isinstance(node, Loop):
+            if stores or node.results:
+                body = copied(node.body, stores)
+                found.append(replace(node, axes=list(node.axes), body=body))
+        elif stores or not isinstance(node, Store):
+            found.append(replace(node))
+    return found
 
 
 def walk(nodes: list[Node]) -> Iterator[Node]:
@@ -169,7 +186,7 @@ def drop_unit_axes(tree: Tree) -> None:
             axes.remove(axis)
 
 
-def _merge_list(axes: list[Axis], body: list[Node]) -> None:
+def merge_list(axes: list[Axis], body: list[Node]) -> None:
     """Merges pairs of axes that every expression uses as one."""
     used = [e for node in walk(body) for e in expressions(node)]
     again = True
@@ -194,10 +211,10 @@ def _merge_list(axes: list[Axis], body: list[Node]) -> None:
 
 def merge_axes(tree: Tree) -> None:
     """Merges axes that are traversed as one: a contiguous elementwise kernel gets one axis."""
-    _merge_list(tree.axes, tree.body)
+    merge_list(tree.axes, tree.body)
     for node in list(walk(tree.body)):
         if isinstance(node, Loop) and node.mode == "reduce":
-            _merge_list(node.axes, node.body)
+            merge_list(node.axes, node.body)
 
 
 def updates_in_place(tree: Tree) -> bool:

@@ -107,7 +107,8 @@ class ConvertNestToLoopsPass(ModulePass):
         *before, main = packed.trees
         after = split(main, cut_contraction) or Split([main], [])
         for part in before:
-            merge_axes(part)
+            if part.lanes is None:
+                merge_axes(part)
             part.arguments = after.trees[0].arguments
         return Split([*before, *after.trees], [*packed.temporaries, *after.temporaries])
 

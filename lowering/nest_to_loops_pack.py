@@ -19,10 +19,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import gcd, prod
 
-from xdsl.dialects.builtin import Float64Type, MemRefType
+from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from plait.lowering.nest_to_loops_affine import Affine, Axis, Part, floordiv, mod
+from plait.lowering.nest_to_loops_choice import Choice, choose_axes, direct
 from plait.lowering.nest_to_loops_products import Contraction, Factor, Side, contraction
 from plait.lowering.nest_to_loops_tree import (
     Condition,
@@ -40,12 +41,6 @@ from plait.lowering.nest_to_loops_tree import (
     substitute_axis,
 )
 
-COPIES = 6
-"""Most copies of the body: with two registers of lanes each, 12 accumulators."""
-_OVERHEAD = 0.7
-"""Steps that loading a line of lanes costs, beside one a copy."""
-_NEAR = 256
-"""Bytes between the elements of successive steps, up to which memory serves them well."""
 _STEPS = 1024
 """Steps of a reduction after which a tile's factor no longer stays in the cache."""
 _PARTIAL = 1 << 20
@@ -68,7 +63,7 @@ class Packed:
 def pack(tree: Tree, vector_bytes: int) -> Packed | None:
     """The replacement of a kernel that is a contraction; None for any other."""
     found = contraction(tree)
-    choice = None if found is None else _choose(found, vector_bytes)
+    choice = None if found is None else choose_axes(tree, found, vector_bytes)
     if found is None or choice is None:
         return None
     return _Packing(tree, found, choice).packed()
@@ -87,57 +82,6 @@ def cut_contraction(tree: Tree, loop: Loop) -> tuple[Axis, int] | None:
     if not counts or points * counts[0] > _PARTIAL:
         return None
     return axis, counts[0]
-
-
-# -- which axes ------------------------------------------------------------------------------
-
-
-@dataclass
-class Choice:
-    """The vector axis and its lanes on side ``lane_side``; the copied axis on the other."""
-
-    lane_side: int
-    lane_axis: Axis
-    lanes: int
-    jam_axis: Axis
-    copies: int
-
-
-def _copies(axis: Axis, most: int) -> tuple[float, int]:
-    """(steps per row and line of lanes, copies) of the best number of copies."""
-    return min(
-        (-(-axis.extent // size) * (size + _OVERHEAD) / axis.extent, -size)
-        for size in range(1, min(most, axis.extent) + 1)
-    )
-
-
-def _choose(found: Contraction, vector_bytes: int) -> Choice | None:
-    wide = any(isinstance(value.type, Float64Type) for value in found.loop.results)
-    most = 2 * vector_bytes // (8 if wide else 4)
-    best: tuple[float, Choice] | None = None
-    for number, side in enumerate(found.sides):
-        most_copies = COPIES // len(side.factors)
-        jams = [(*_copies(axis, most_copies), axis) for axis in found.sides[1 - number].axes]
-        jam_cost, copies, jam = min(jams, key=lambda item: item[:2])
-        for axis in side.axes:
-            lanes = most
-            while lanes > axis.extent and lanes > most // 2:
-                lanes //= 2
-            tiles = -(-axis.extent // lanes)
-            cost = jam_cost * tiles * lanes / axis.extent * most / lanes
-            cost *= 1.0 if all(_along(factor, axis) for factor in side.factors) else 1.1
-            if axis.extent >= lanes and (best is None or cost < best[0]):
-                best = cost, Choice(number, axis, lanes, jam, -copies)
-    return None if best is None else best[1]
-
-
-def _along(factor: Factor, axis: Axis) -> bool:
-    """Whether neighbours along ``axis`` are neighbours in memory."""
-    return all(
-        load.offset.coefficient(axis) == 1 and not load.offset.hidden(axis)
-        for load in factor.loads
-        if load.offset.depends(axis)
-    )
 
 
 # -- sums of axes ----------------------------------------------------------------------------
@@ -236,22 +180,13 @@ class _Packing:
         """All kernels, the contraction last."""
         for number, side in enumerate(self.found.sides):
             for factor in side.factors:
-                if factor.value not in self.loads and not self._direct(number, factor):
+                if factor.value not in self.loads and not direct(
+                    self.found, self.choice, number, factor
+                ):
                     self._pack(number, side, factor)
         main = self._main()
         trees = [replace(part, arguments=main.arguments) for part in self.trees]
         return Packed([*trees, main], self.temporaries, self.values)
-
-    def _direct(self, number: int, factor: Factor) -> bool:
-        """Whether the contraction may read the factor where it is."""
-        if not factor.bare or any(isinstance(a, Part) for a, _ in factor.loads[0].offset.terms):
-            return False
-        offset, choice = factor.loads[0].offset, self.choice
-        size = 8 if isinstance(factor.value.type, Float64Type) else 4
-        step = abs(offset.coefficient(self.found.loop.axes[-1])) * size
-        if number == choice.lane_side:
-            return offset.coefficient(choice.lane_axis) == 1 and step <= _NEAR
-        return step <= 2 * size or (offset.coefficient(choice.jam_axis) == 1 and step <= _NEAR)
 
     # -- one factor --------------------------------------------------------------------------
 
@@ -349,11 +284,22 @@ class _Packing:
             here = here.scaled(axis.extent) + value
         name = f"{self.tree.name}_pack{len(self.trees)}"
         body: list[Node] = [*nodes, Store(factor.value, buffer, there, [])]
-        self.trees.append(Tree(name, [], axes, body))
+        kernel = Tree(name, [], axes, body)
+        self._transposing(kernel, factor)
+        self.trees.append(kernel)
         self.temporaries.append(type)
         self.values.append(buffer)
         (element,) = Block(arg_types=[factor.value.type]).args
         self.loads[factor.value] = Load(element, buffer, here, [])
+
+    def _transposing(self, kernel: Tree, factor: Factor) -> None:
+        """Where neighbours read are not neighbours written: several lines of each, in turn."""
+        last, lanes = kernel.axes[-1], self.choice.lanes
+        for load in (node for node in kernel.body if isinstance(node, Load)):
+            near = [a for a in kernel.axes if load.offset.coefficient(a) == 1]
+            if len(factor.loads) == 1 and near and near[0] is not last and last.extent >= lanes:
+                kernel.lanes = (last, lanes)
+                kernel.copies = (near[0], min(4, near[0].extent))
 
     # -- the contraction ---------------------------------------------------------------------
 

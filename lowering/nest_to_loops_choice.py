@@ -16,8 +16,8 @@ COPIES = 6
 """Most copies of the body: with two registers of lanes each, 12 accumulators."""
 _OVERHEAD = 0.7
 """Steps that loading a line of lanes costs, beside one a copy."""
-_COPIED, _TRANSPOSED = 1.0, 4.0
-"""Steps to write an element out, in the order it is read in or another."""
+_COPIED, _TRANSPOSED, _SCATTERED = 1.0, 4.0, 10.0
+"""Steps to write an element out: in the order it is read in, in another, and lane by lane."""
 _NEAR = 256
 """Bytes between the elements of successive steps, up to which memory serves them well."""
 
@@ -48,11 +48,12 @@ def choose_axes(tree: Tree, found: Contraction, vector_bytes: int) -> Choice | N
     steps = prod(axis.extent for axis in [*tree.axes, *found.loop.axes])
     best: tuple[float, Choice] | None = None
     for number, side in enumerate(found.sides):
-        most_copies = COPIES // len(side.factors)
+        # Sums that share the copied factor take a register of lanes each.
+        sums, lines = len(side.factors), len({factor.value for factor in side.factors})
+        widest = max(most // 2, most // lines)
+        most_copies = max(1, COPIES * most // (sums * widest))
         for axis in side.axes:
-            lanes = most
-            while lanes > axis.extent and lanes > most // 2:
-                lanes //= 2
+            lanes = widest if axis.extent >= widest else most // 2
             if axis.extent < lanes:
                 continue
             waste = -(-axis.extent // lanes) * lanes / axis.extent
@@ -88,7 +89,7 @@ def _storing_cost(tree: Tree, choice: Choice) -> float:
     points = prod(axis.extent for axis in tree.axes)
     stores = [node for node in tree.body if isinstance(node, Store)]
     apart = [node for node in stores if node.offset.coefficient(choice.lane_axis) != 1]
-    return points * _TRANSPOSED * len(apart)
+    return points * _SCATTERED * len(apart)
 
 
 def direct(found: Contraction, choice: Choice, number: int, factor: Factor) -> bool:

@@ -14,6 +14,10 @@ from plait.lowering.llvm_reduce import horizontal, horizontal_arg, identity
 from plait.lowering.llvm_types import llvm_type, vector
 from plait.lowering.llvm_values import Value, as_lanes, lane_numbers
 
+UNROLLED = 4
+"""Trips of an innermost loop with carried values, such as a row of a window, that are printed one
+after the other."""
+
 
 def emit_loop(printer: FunctionPrinter, op: scf.ForOp) -> None:
     """Prints a loop in the way its attributes choose."""
@@ -36,7 +40,11 @@ def _any_loop(printer: FunctionPrinter, op: scf.ForOp, inits: list[Value]) -> No
         results = []
     else:
         bounds = _bounds(printer, op)
-        results = _counted(printer, op, bounds, inits, 1, None)
+        trips = bounds.trips
+        if op.iter_args and trips is not None and trips <= UNROLLED and _is_innermost(op):
+            results = _unrolled(printer, op, bounds, inits)
+        else:
+            results = _counted(printer, op, bounds, inits, 1, None)
     printer.values.update(zip(op.results, results, strict=True))
 
 
@@ -129,6 +137,32 @@ def _counted(
             body.lines[line] = f"  {name} = phi {spelled} [ {a}, %{before} ], [ {b}, %{last} ]"
     body.start(after)
     return arguments
+
+
+def _is_innermost(op: scf.ForOp) -> bool:
+    return not any(inner is not op and isinstance(inner, scf.ForOp) for inner in op.walk())
+
+
+def _unrolled(
+    printer: FunctionPrinter, op: scf.ForOp, bounds: Bounds, inits: list[Value]
+) -> list[Value]:
+    """Every iteration in turn, with the induction variable a constant."""
+    types = _carried_types(op)
+    lanes, copies = printer.lanes, printer.copies
+    carried = [
+        printer.spread(value, type, lanes, copies) for value, type in zip(inits, types, strict=True)
+    ]
+    for trip in range(bounds.trips or 0):
+        position = int(bounds.low) + trip * int(bounds.step)
+        printer.values[op.body.block.args[0]] = Value((str(position),))
+        printer.values.update(zip(op.body.block.args[1:], carried, strict=True))
+        yielded = printer.block(op.body.block)
+        new = [
+            printer.spread(value, type, lanes, copies)
+            for value, type in zip(yielded, types, strict=True)
+        ]
+        carried = _masked(printer, new, carried, types)
+    return carried
 
 
 def _times(step: str, scale: int, printer: FunctionPrinter) -> str:

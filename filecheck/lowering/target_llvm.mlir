@@ -47,6 +47,32 @@ func.func @sum(%x: memref<16xf32>, %y: memref<f32>, %begin: index, %end: index) 
   func.return
 }
 
+// The few steps of a window that carry a value follow one another.
+
+// CHECK-LABEL: define void @window(
+// CHECK-NOT:     phi
+// CHECK:         getelementptr inbounds float, ptr %[[X:.*]], i64 0
+// CHECK:         fadd float
+// CHECK:         getelementptr inbounds float, ptr %[[X]], i64 1
+// CHECK:         fadd float
+// CHECK:         getelementptr inbounds float, ptr %[[X]], i64 2
+// CHECK:         fadd float
+// CHECK-NOT:     phi
+// CHECK:         ret void
+func.func @window(%x: memref<3xf32>, %y: memref<f32>, %begin: index, %end: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %zero = arith.constant 0.0 : f32
+  %s = scf.for %i = %c0 to %c3 step %c1 iter_args(%a = %zero) -> (f32) {
+    %v = memref.load %x[%i] : memref<3xf32>
+    %n = arith.addf %a, %v : f32
+    scf.yield %n : f32
+  }
+  memref.store %s, %y[] : memref<f32>
+  func.return
+}
+
 // 16-bit floats are bit patterns; without hardware the conversion is integer arithmetic.
 
 // CHECK-LABEL: define void @widen(

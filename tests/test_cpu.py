@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import DiagnosticException
 
+import plait
 from plait.errors import PlaitError
 from plait.runtime import cpu_jit, cpu_pool
 from plait.runtime.cpu import CompiledPlan
@@ -271,3 +272,16 @@ def test_cache_is_used_and_a_corrupt_entry_is_rebuilt(
     for path in entries:
         path.write_bytes(path.read_bytes()[:-7] + b"garbage")
     np.testing.assert_allclose(CompiledPlan(module(SUM)).run(x, y)[0], x + y)
+
+
+def test_results_of_many_outputs_reuse_memory_once_let_go_of() -> None:
+    x = plait.empty(1000)
+    plan = plait.schedule(*(x * float(k) for k in range(2, 9)))
+    data = np.ones(1000, dtype=np.float32)
+    first = plan.run(data)
+    places = {array.ctypes.data for array in first}
+    second = plan.run(data)
+    assert not places & {array.ctypes.data for array in second}
+    np.testing.assert_array_equal(first[6], 8 * data)
+    del first, second
+    assert len({array.ctypes.data for _ in range(4) for array in plan.run(data)}) <= 14

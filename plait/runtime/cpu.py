@@ -41,7 +41,6 @@ class CompiledPlan:
         self.threads = threads or cpu_pool.default_threads()
         self.host: HostPlan = read_host(module, name)
         self._lock = threading.Lock()
-        self._results = ResultPool()
         self._compile(module)
         self._lay_out()
 
@@ -94,6 +93,7 @@ class CompiledPlan:
             self._pointers[buffer] = array.ctypes.data
         fixed = {*host.arguments, *self._fixed}
         self._fresh = [b for b in range(len(host.buffers)) if b not in fixed]
+        self._results = ResultPool([host.buffers[b].nbytes for b in self._fresh])
         self._segments = self._make_segments()
 
     def _make_segments(self) -> list[_Segment]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -34,10 +36,14 @@ _IDLE = _references([np.empty(1, dtype=np.uint8)], 0)
 
 
 class ResultPool:
-    """Hands out result buffers, again once the caller has let go of every array on them."""
+    """Hands out result buffers, again once the caller has let go of every array on them.
 
-    def __init__(self, limit: int = 4) -> None:
-        self.limit = limit
+    ``sizes`` are those of one run; buffers for two runs and two more of each size are kept, so that
+    a caller may still look at the results of a run during the next.
+    """
+
+    def __init__(self, sizes: Sequence[int]) -> None:
+        self.limits = {size: 2 * count + 2 for size, count in Counter(sizes).items()}
         self.blocks: dict[int, list[Bytes]] = {}
 
     def take(self, count: int) -> Bytes:
@@ -47,7 +53,7 @@ class ResultPool:
             if _references(kept, index) == _IDLE:
                 return _inside(kept[index], count)
         raw = np.empty(count + ALIGNMENT, dtype=np.uint8)
-        if len(kept) < self.limit:
+        if len(kept) < self.limits.get(count, 0):
             kept.append(raw)
         return _inside(raw, count)
 

@@ -4,8 +4,9 @@ Each helper is an LLVM function, generic in the number of lanes, without branche
 library, so that a loop over it stays a vector loop. Errors are measured over the whole range by
 ``tests/test_target_llvm.py``.
 
-Sources: the exp, log, exp2, log2 and tanh polynomials are those of Cephes (S. Moshier, single
-precision); erf is the pair of minimax polynomials of N. Juffa's ``erff``.
+Sources: the log, exp2, log2 and tanh polynomials are those of Cephes (S. Moshier, single
+precision); erf is the pair of minimax polynomials of N. Juffa's ``erff``; exp is
+1 + r + r**2 p(r), p the minimax polynomial of degree 4 by relative error on |r| <= log(2)/2.
 """
 
 from __future__ import annotations
@@ -101,13 +102,17 @@ class Lanes:
         x = self.select(self.cmp("olt", x, self.c(low)), self.c(low), x)
         return self.select(self.cmp("ogt", x, self.c(high)), self.c(high), x)
 
-    def scale(self, x: str, exponent: str) -> str:
-        """x * 2**exponent for i32 exponents in [-252, 254], rounded once."""
-        half = self.int("ashr", exponent, self.k(1))
-        for part in (half, self.int("sub", exponent, half)):
-            biased = self.int("add", part, self.k(127))
-            x = self.mul(x, self.float(self.int("shl", biased, self.k(23))))
-        return x
+    def powers(self, rounded: str) -> tuple[str, str]:
+        """Two factors, neither below the smallest normal number, whose product is 2**n for
+        ``rounded = n + ROUND_MAGIC``, n in [-252, 254]. The bits of the magic number leave at the
+        top."""
+        bits = self.bits(rounded)
+        half = self.int("ashr", bits, self.k(1))
+        first, second = (
+            self.int("add", self.int("shl", part, self.k(23)), self.k(0x3F800000))
+            for part in (half, self.int("sub", bits, half))
+        )
+        return self.float(first), self.float(second)
 
 
 def _exp(m: Lanes, x: str) -> str:
@@ -117,19 +122,11 @@ def _exp(m: Lanes, x: str) -> str:
     r = m.fma(n, m.c(-LN2_HIGH), x)
     r = m.fma(n, m.c(-LN2_LOW), r)
     p = m.horner(
-        r,
-        [
-            1.9875691500e-4,
-            1.3981999507e-3,
-            8.3334519073e-3,
-            4.1665795894e-2,
-            1.6666665459e-1,
-            5.0000001201e-1,
-        ],
+        r, [1.381456037e-3, 8.368735202e-3, 4.166838899e-2, 1.666652113e-1, 4.999999404e-1]
     )
-    p = m.add(m.fma(p, m.mul(r, r), r), m.c(1.0))
-    exponent = m.int("sub", m.bits(rounded), m.k(0x4B400000))
-    return m.scale(p, exponent)
+    p = m.fma(p, m.mul(r, r), r)
+    first, second = m.powers(rounded)
+    return m.mul(m.fma(p, first, first), second)
 
 
 def _exp2(m: Lanes, x: str) -> str:
@@ -147,9 +144,8 @@ def _exp2(m: Lanes, x: str) -> str:
             6.931472028550421e-1,
         ],
     )
-    p = m.fma(p, r, m.c(1.0))
-    exponent = m.int("sub", m.bits(rounded), m.k(0x4B400000))
-    return m.scale(p, exponent)
+    first, second = m.powers(rounded)
+    return m.mul(m.fma(p, m.mul(r, first), first), second)
 
 
 def _log_parts(m: Lanes, x: str) -> tuple[str, str, str]:

@@ -14,6 +14,7 @@ from xdsl.utils.exceptions import DiagnosticException
 
 from plait.dialects import nest
 from plait.lowering.nest_to_loops_function import FunctionEmitter
+from plait.lowering.nest_to_loops_keep import keep_rows
 from plait.lowering.nest_to_loops_pack import cut_contraction, pack
 from plait.lowering.nest_to_loops_plan import choose
 from plait.lowering.nest_to_loops_read import read_kernel
@@ -40,8 +41,10 @@ class ConvertNestToLoopsPass(ModulePass):
     ``plait.jam`` and ``plait.reduce`` (see :mod:`plait.lowering.llvm_function`), which say how to
     print them and change nothing in what they mean. Launches become calls over all units. A large
     reduction of a kernel with few parallel points becomes two functions: partial results, then
-    the rest. A contraction gets a function for each factor that it had better not read in place,
-    which writes it to a temporary in the order in which it is read.
+    the rest. What one sweep over a row computes at some cost, and a later one needs again, stays in
+    memory of the function (:mod:`plait.lowering.nest_to_loops_keep`). A contraction gets a function
+    for each factor that it had better not read in place, which writes it to a temporary in the
+    order in which it is read.
 
     Before:
     ```mlir
@@ -115,6 +118,9 @@ class ConvertNestToLoopsPass(ModulePass):
     def function(self, tree: Tree, kernel: nest.KernelOp) -> func.FuncOp:
         """The function of one tree."""
         plan = choose(tree, self.vector_bytes)
+        kept = keep_rows(tree) if plan.lane_axis is None else None
+        if kept is not None:
+            tree, plan = kept, choose(kept, self.vector_bytes)
         function = FunctionEmitter(tree, plan).function()
         if kernel.source is not None:
             function.attributes["plait.source"] = kernel.source

@@ -6,22 +6,22 @@ point that is done last combines them in a fixed order and does the rest of the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
 from xdsl.dialects.builtin import MemRefType, i32
 from xdsl.ir import Attribute, Block, SSAValue
 
-from plait.lowering.nest_to_loops_affine import Affine, Axis, Part
+from plait.lowering.nest_to_loops_affine import Affine, Axis
 from plait.lowering.nest_to_loops_split import combining_loop, in_order, spot
 from plait.lowering.nest_to_loops_tree import (
     Loop,
     Node,
-    Scalar,
     Store,
     Tree,
-    expressions,
+    operands_of,
+    results_of,
     substitute_axis,
     walk,
 )
@@ -104,13 +104,13 @@ def _independent(tree: Tree, cut: Cut) -> dict[int, tuple[Axis, int]]:
     found: dict[int, tuple[Axis, int]] = {}
     late: set[SSAValue] = set()
     for node in tree.body:
-        if late.isdisjoint(_operands([node])):
+        if late.isdisjoint(operands_of([node])):
             pieces = cut(node) if isinstance(node, Loop) and node.mode == "reduce" else None
             if pieces and all(pieces[1] == count for _, count in found.values()):
                 found[id(node)] = pieces
             elif not _stores(node):
                 continue
-        late.update(_results(node))
+        late.update(results_of(node))
     return found
 
 
@@ -128,42 +128,11 @@ def _needed(nodes: Sequence[Node], roots: Sequence[Node]) -> list[Node]:
     values: set[SSAValue] = set()
     found: list[Node] = []
     for node in reversed(nodes):
-        if id(node) in kept or not values.isdisjoint(_results(node)):
-            values.update(_operands([node]))
+        if id(node) in kept or not values.isdisjoint(results_of(node)):
+            values.update(operands_of([node]))
             found.append(node)
     return found[::-1]
 
 
 def _stores(node: Node) -> bool:
     return any(isinstance(inner, Store) for inner in walk([node]))
-
-
-def _results(node: Node) -> Sequence[SSAValue]:
-    if isinstance(node, Scalar):
-        return node.op.results
-    if isinstance(node, Store):
-        return ()
-    return node.results if isinstance(node, Loop) else (node.result,)
-
-
-def _operands(nodes: list[Node]) -> set[SSAValue]:
-    """The values that nodes read, those of their own among them."""
-    found: set[SSAValue] = set()
-    for node in walk(nodes):
-        found.update(value for e in expressions(node) for value in _values(e))
-        if isinstance(node, Scalar):
-            found.update(node.op.operands)
-        elif isinstance(node, Store):
-            found.add(node.value)
-        elif isinstance(node, Loop):
-            found.update(node.inits, node.yielded)
-    return found
-
-
-def _values(expression: Affine) -> Iterable[SSAValue]:
-    """The values from data in an index expression."""
-    for atom, _ in expression.terms:
-        if isinstance(atom, SSAValue):
-            yield atom
-        elif isinstance(atom, Part):
-            yield from _values(atom.inner)

@@ -15,7 +15,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import prod
 
-from xdsl.dialects import math
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import SSAValue
 from xdsl.utils.hints import isa
@@ -23,6 +22,7 @@ from xdsl.utils.hints import isa
 from plait.lowering.llvm_types import byte_size
 from plait.lowering.nest_to_loops_affine import Axis
 from plait.lowering.nest_to_loops_jam import SharingWork, choose_jams
+from plait.lowering.nest_to_loops_keep import CHEAP
 from plait.lowering.nest_to_loops_tree import (
     Load,
     Loop,
@@ -96,22 +96,10 @@ def _access_cost(node: Load | Store, axis: Axis, lanes: int) -> float:
 
 def _plain_cost(node: Node) -> float:
     if isinstance(node, Scalar):
-        return _MATH if node.op.name.startswith("math.") and not _cheap(node.op.name) else 1.0
+        return _MATH if node.op.name.startswith("math.") and node.op.name not in CHEAP else 1.0
     if isinstance(node, Load | Store):
         return 1.0 + 0.5 * len(node.conditions)
     return 1.0
-
-
-def _cheap(name: str) -> bool:
-    return name in {
-        math.AbsFOp.name,
-        math.FloorOp.name,
-        math.CeilOp.name,
-        math.FmaOp.name,
-        math.CopySignOp.name,
-        math.RoundEvenOp.name,
-        math.TruncOp.name,
-    }
 
 
 def _vector_cost(nodes: list[Node], axis: Axis, lanes: int) -> float:
@@ -232,7 +220,7 @@ def _lane_cap(tree: Tree, vector_bytes: int, heavy: bool) -> int:
 
 def _has_math(tree: Tree) -> bool:
     return any(
-        isinstance(n, Scalar) and n.op.name.startswith("math.") and not _cheap(n.op.name)
+        isinstance(n, Scalar) and n.op.name.startswith("math.") and n.op.name not in CHEAP
         for n in walk(tree.body)
     )
 

@@ -3,7 +3,6 @@ those of a batch. Matrix products, convolutions and the gradients of both have t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -13,15 +12,14 @@ from xdsl.ir import SSAValue
 
 from plait.lowering.nest_to_loops_affine import Affine, Axis
 from plait.lowering.nest_to_loops_tree import (
-    Index,
     Load,
     Loop,
     Node,
     Scalar,
     Store,
-    Test,
     Tree,
     expressions,
+    results_of,
     walk,
 )
 
@@ -62,14 +60,6 @@ class Contraction:
     loop: Loop
     sides: tuple[Side, Side]
     batch: list[Axis]
-
-
-def _results(node: Node) -> Sequence[SSAValue]:
-    if isinstance(node, Scalar):
-        return node.op.results
-    if isinstance(node, Load | Test | Index):
-        return [node.result]
-    return node.results if isinstance(node, Loop) else []
 
 
 def axes_of(value: Affine) -> set[Axis]:
@@ -132,7 +122,7 @@ def contraction(tree: Tree) -> Contraction | None:
         return None
     made: dict[SSAValue, Node] = {}
     for node in [*tree.body, *loop.body]:
-        made.update(dict.fromkeys(_results(node), node))
+        made.update(dict.fromkeys(results_of(node), node))
     pairs: list[tuple[Factor, Factor]] = []
     for value in loop.yielded:
         owner = value.owner

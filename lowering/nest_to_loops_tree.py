@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from xdsl.ir import Operation, SSAValue
 
-from plait.lowering.nest_to_loops_affine import Affine, Axis, linear_together, substitute
+from plait.lowering.nest_to_loops_affine import Affine, Axis, Part, linear_together, substitute
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ def copied(nodes: Sequence[Node], stores: bool = True) -> list[Node]:
     return found
 
 
-def walk(nodes: list[Node]) -> Iterator[Node]:
+def walk(nodes: Sequence[Node]) -> Iterator[Node]:
     """Every node, outer before inner."""
     for node in nodes:
         yield node
@@ -155,6 +155,38 @@ def expressions(node: Node) -> list[Affine]:
     if isinstance(node, Test):
         return [condition.value for condition in node.conditions]
     return [node.value] if isinstance(node, Index) else []
+
+
+def results_of(node: Node) -> Sequence[SSAValue]:
+    """The values a node makes."""
+    if isinstance(node, Scalar):
+        return node.op.results
+    if isinstance(node, Store):
+        return ()
+    return node.results if isinstance(node, Loop) else (node.result,)
+
+
+def operands_of(nodes: Sequence[Node]) -> set[SSAValue]:
+    """The values that nodes read, those of their own among them."""
+    found: set[SSAValue] = set()
+    for node in walk(nodes):
+        found.update(value for e in expressions(node) for value in _values(e))
+        if isinstance(node, Scalar):
+            found.update(node.op.operands)
+        elif isinstance(node, Store):
+            found.add(node.value)
+        elif isinstance(node, Loop):
+            found.update(node.inits, node.yielded)
+    return found
+
+
+def _values(expression: Affine) -> Iterator[SSAValue]:
+    """The values from data in an index expression."""
+    for atom, _ in expression.terms:
+        if isinstance(atom, SSAValue):
+            yield atom
+        elif isinstance(atom, Part):
+            yield from _values(atom.inner)
 
 
 def _replace(node: Node, old: Axis, new: Affine) -> None:

@@ -15,6 +15,7 @@ from xdsl.utils.exceptions import DiagnosticException
 from plait.dialects import nest
 from plait.lowering.nest_to_loops_function import FunctionEmitter
 from plait.lowering.nest_to_loops_keep import keep_rows
+from plait.lowering.nest_to_loops_merge import merge_loops
 from plait.lowering.nest_to_loops_pack import cut_contraction, pack
 from plait.lowering.nest_to_loops_plan import choose
 from plait.lowering.nest_to_loops_read import read_kernel
@@ -44,7 +45,8 @@ class ConvertNestToLoopsPass(ModulePass):
     the rest. What one sweep over a row computes at some cost, and a later one needs again, stays in
     memory of the function (:mod:`plait.lowering.nest_to_loops_keep`). A contraction gets a function
     for each factor that it had better not read in place, which writes it to a temporary in the
-    order in which it is read.
+    order in which it is read. Sweeps that read the same and need nothing of each other become one.
+    Stores to large results, a line of memory at a time, are marked ``plait.stream``.
 
     Before:
     ```mlir
@@ -98,6 +100,7 @@ class ConvertNestToLoopsPass(ModulePass):
         tree = read_kernel(kernel)
         drop_unit_axes(tree)
         merge_axes(tree)
+        merge_loops(tree)
         parts = self.parts(tree)
         functions = [self.function(part, kernel) for part in parts.trees]
         return Converted(functions, parts.temporaries)

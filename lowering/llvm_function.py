@@ -10,6 +10,9 @@ in what a loop means, choose how it is printed:
 - ``plait.reduce = ["sum", ...]`` with ``plait.width = W`` on the outermost loop of a reduction
   whose innermost loop has ``plait.lanes``: the carried values are kept per lane and combined at
   the end.
+
+A store with ``plait.stream`` may go past the caches: the vectors it writes begin a multiple of 64
+bytes after the start of the buffer. It does where the buffer is known to begin at such a multiple.
 """
 
 from __future__ import annotations
@@ -66,6 +69,8 @@ class FunctionPrinter:
     mask: Value | None = None
     """Which lanes (or copies) are active; None for all."""
     allocas: list[str] = field(default_factory=list[str])
+    aligned: set[SSAValue] = field(default_factory=set[SSAValue])
+    """Buffers that begin at a multiple of 64 bytes."""
 
     # -- operands --------------------------------------------------------------------------
 
@@ -195,6 +200,7 @@ class FunctionPrinter:
         offset = self._offset(op.memref, op.indices)
         value = self.values[op.value]
         pointer = self.values[op.memref].names[0]
+        stream = "plait.stream" in op.attributes and source_of(op.memref) in self.aligned
         copies = max(len(offset.names), len(value.names), len(self.mask.names) if self.mask else 1)
         for copy in range(copies):
             emit_store(
@@ -206,6 +212,7 @@ class FunctionPrinter:
                 copy,
                 self.lanes,
                 *self._mask(copy),
+                stream,
             )
 
     def alloca(self, op: memref.AllocaOp) -> None:
@@ -325,6 +332,13 @@ class FunctionPrinter:
         from plait.lowering import llvm_loops
 
         llvm_loops.emit_loop(self, op)
+
+
+def source_of(buffer: SSAValue) -> SSAValue:
+    """The buffer that casts show."""
+    while isinstance(buffer.owner, memref.ReinterpretCastOp):
+        buffer = buffer.owner.source
+    return buffer
 
 
 def _is_pure(op: scf.IfOp) -> bool:

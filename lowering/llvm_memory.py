@@ -13,6 +13,8 @@ from plait.lowering.llvm_values import ZERO, Value, as_lanes, index_arithmetic, 
 
 ZEROS = "@plait.zeros"
 ZEROS_BYTES = 512
+LINE = 64
+"""Bytes of a line of the caches, which memory is written in."""
 
 
 def strides_of(type: MemRefType[Attribute]) -> list[int]:
@@ -193,8 +195,10 @@ def emit_store(
     lanes: int,
     mask: str | None,
     mask_lanes: int,
+    stream: bool = False,
 ) -> None:
-    """Stores one copy, in lane order where lanes meet in one element."""
+    """Stores one copy, in lane order where lanes meet in one element; ``stream``: past the caches,
+    whole lines of them."""
     element = memory_type(element_type)
     size = byte_size(element_type)
     if offset.uniform and value.uniform and (mask is None or mask_lanes == 1 or lanes == 1):
@@ -215,6 +219,10 @@ def emit_store(
     type = vector(element, lanes)
     if not offset.varying and offset.stride == 1:
         address = _address(body, element, pointer, offset.copy(copy), mask is not None)
+        if mask is None and stream and lanes * size % LINE == 0:
+            body.module.globals.setdefault("!0", "!0 = !{i32 1}")
+            body.do(f"store {type} {stored}, ptr {address}, align {LINE}, !nontemporal !0")
+            return
         if mask is None:
             body.do(f"store {type} {stored}, ptr {address}, align {size}")
             return

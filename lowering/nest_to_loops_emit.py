@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 
 from xdsl.dialects import arith, memref, scf
 from xdsl.dialects.builtin import (
@@ -10,16 +11,19 @@ from xdsl.dialects.builtin import (
     FloatAttr,
     IndexType,
     IntegerAttr,
+    MemRefType,
     StringAttr,
     UnitAttr,
     i1,
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.utils.hints import isa
 
+from plait.lowering.llvm_memory import LINE
 from plait.lowering.llvm_types import is_float
 from plait.lowering.nest_to_loops_affine import Affine, Atom, Axis, Part
 from plait.lowering.nest_to_loops_combine import combine, start_value
-from plait.lowering.nest_to_loops_plan import LoopPlan
+from plait.lowering.nest_to_loops_plan import LoopPlan, element_bytes
 from plait.lowering.nest_to_loops_tree import (
     Condition,
     Index,
@@ -37,6 +41,16 @@ from plait.lowering.nest_to_loops_tree import (
 _INDEX = IndexType()
 _WINDOW = 11
 """Longest axis that counts as the window of a convolution or a pooling."""
+
+
+STREAM_BYTES = 1 << 22
+"""Results from which on stores go past the caches."""
+
+
+def _bytes(buffer: SSAValue) -> int:
+    type = buffer.type
+    assert isa(type, MemRefType)
+    return prod(type.get_shape()) * element_bytes(buffer)
 
 
 def index_attr(value: int) -> IntegerAttr[IndexType]:
@@ -58,6 +72,15 @@ class Emitter:
         self.flat: dict[SSAValue, SSAValue] = {}
         self.axes: dict[Axis, SSAValue] = {}
         self.scopes: list[dict[Affine, SSAValue]] = [{}]
+        self.vector = None if plan.lane_axis is None else (plan.lane_axis, plan.lanes)
+        """The axis of the vectors here, and their lanes."""
+        read = {node.buffer for node in walk(tree.body) if isinstance(node, Load)}
+        self.streamed = {
+            buffer
+            for buffer in tree.arguments
+            if buffer not in read and _bytes(buffer) >= STREAM_BYTES
+        }
+        """Results too large to be worth room in the caches."""
 
     # -- pieces ----------------------------------------------------------------------------
 
@@ -218,11 +241,27 @@ class Emitter:
         value = self.values[node.value]
         place = self.offset_in(node.buffer, node.offset)
         op = memref.StoreOp.get(value, self.flat[node.buffer], [place])
+        if node.buffer in self.streamed and not conditions and self._whole_lines(node):
+            op.attributes["plait.stream"] = UnitAttr()
         if not conditions:
             self.block.add_op(op)
             return
         cond = self.conditions(conditions)
         self.block.add_op(scf.IfOp(cond, [], Region(Block([op, scf.YieldOp()]))))
+
+    def _whole_lines(self, node: Store) -> bool:
+        """Whether vectors begin at multiples of a line from the start of the buffer."""
+        if self.vector is None:
+            return False
+        axis, lanes = self.vector
+        size = element_bytes(node.buffer)
+        others = [c for atom, c in node.offset.terms if atom is not axis]
+        return (
+            axis.extent % lanes == 0
+            and node.offset.coefficient(axis) == 1
+            and not node.offset.hidden(axis)
+            and all(step * size % LINE == 0 for step in [node.offset.const, lanes, *others])
+        )
 
     # -- loops -----------------------------------------------------------------------------
 
@@ -238,7 +277,9 @@ class Emitter:
             ]
         else:
             starts = [self.values[init] for init in node.inits]
+        outer, self.vector = self.vector, lane or self.vector
         results = self._level(node, order, 0, starts, lane)
+        self.vector = outer
         self.values.update(zip(node.results, results, strict=True))
 
     def _level(

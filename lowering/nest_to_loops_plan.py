@@ -243,7 +243,8 @@ def _sharing_work(tree: Tree, plan: LoopPlan) -> SharingWork | None:
         axis, width = around[id(loop)]
         lanes = max(lanes, width)
         if axis is not None and prod(a.extent for a in loop.axes) >= 8:
-            loads += [(node, axis) for node in loop.body if isinstance(node, Load)]
+            shared = [n for n in loop.body if isinstance(n, Load) and n.buffer not in tree.locals]
+            loads += [(node, axis) for node in shared]
     if not loads or len(list(walk(tree.body))) > 120:
         return None
     axes = [axis for axis in tree.axes if axis is not plan.lane_axis and axis.extent > 1]

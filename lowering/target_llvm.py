@@ -9,6 +9,7 @@ takes the pointers from an array, so that one function type serves every kernel.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import IO, ClassVar
 
@@ -20,7 +21,7 @@ from xdsl.utils.exceptions import DiagnosticException
 from xdsl.utils.hints import isa
 from xdsl.utils.target import Target
 
-from plait.lowering.llvm_function import FunctionPrinter
+from plait.lowering.llvm_function import FunctionPrinter, source_of
 from plait.lowering.llvm_text import Body, CpuFeatures, ModuleText
 from plait.lowering.llvm_types import UnsupportedTypeError, byte_size, llvm_type
 from plait.lowering.llvm_values import Value
@@ -53,15 +54,15 @@ def _written(block: Block) -> set[SSAValue]:
     found: set[SSAValue] = set()
     for op in block.walk():
         if isinstance(op, memref.StoreOp):
-            target = op.memref
-            while isinstance(target.owner, memref.ReinterpretCastOp):
-                target = target.owner.source
-            found.add(target)
+            found.add(source_of(op.memref))
     return found
 
 
-def print_kernel(op: func.FuncOp, module: ModuleText, name: str) -> str:
-    """The two functions of one kernel, named ``name`` and ``name.packed``."""
+def print_kernel(
+    op: func.FuncOp, module: ModuleText, name: str, aligned: Collection[int] = ()
+) -> str:
+    """The two functions of one kernel, named ``name`` and ``name.packed``; ``aligned`` are the
+    numbers of the buffers that begin at a multiple of 64 bytes."""
     body = Body(module)
     printer = FunctionPrinter(body)
     block = op.body.block
@@ -76,6 +77,8 @@ def print_kernel(op: func.FuncOp, module: ModuleText, name: str) -> str:
         printer.values[argument] = Value((register,))
         type = argument.type
         if isa(type, MemRefType):
+            if pointers in aligned:
+                printer.aligned.add(argument)
             access = "" if argument in written else "readonly "
             align = byte_size(type.element_type)
             parameters.append(f"ptr noalias nonnull {access}align {align} {register}")

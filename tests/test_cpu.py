@@ -285,3 +285,53 @@ def test_results_of_many_outputs_reuse_memory_once_let_go_of() -> None:
     np.testing.assert_array_equal(first[6], 8 * data)
     del first, second
     assert len({array.ctypes.data for _ in range(4) for array in plan.run(data)}) <= 14
+
+
+@pytest.mark.parametrize("shape", [(1 << 20,), (1025, 1024), (1024, 1023), (3, 1 << 19)])
+def test_large_results_go_past_the_caches(shape: tuple[int, ...]) -> None:
+    x = plait.empty(*shape)
+    plan = plait.schedule(x * 2.0, x.softmax(-1))
+    data = np.random.default_rng(0).standard_normal(shape, dtype=np.float32)
+    doubled, soft = plan.run(data)
+    np.testing.assert_array_equal(doubled, 2 * data)
+    np.testing.assert_allclose(soft.sum(-1), 1, rtol=1e-4)
+
+
+STREAMED = """
+func.func @k(%x: memref<2x1048576xf32>, %y: memref<2x1048576xf32>, %b: index, %e: index)
+    attributes {plait.extent = 2 : index} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = arith.constant 1048576 : index
+  scf.for %i = %b to %e step %c1 {
+    scf.for %j = %c0 to %n step %c1 {
+      %v = memref.load %x[%i, %j] : memref<2x1048576xf32>
+      %r = arith.addf %v, %v : f32
+      memref.store %r, %y[%i, %j] {plait.stream} : memref<2x1048576xf32>
+    } {plait.lanes = 16 : index}
+  }
+  func.return
+}
+func.func @main(%x: memref<2x1048576xf32>ARGUMENT) -> memref<2x1048576xf32> {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  RESULT
+  func.call @k(%x, %y, %c0, %c2)
+    : (memref<2x1048576xf32>, memref<2x1048576xf32>, index, index) -> ()
+  func.return %y : memref<2x1048576xf32>
+}
+"""
+
+
+def test_only_memory_known_to_be_aligned_is_streamed_to() -> None:
+    allocated = STREAMED.replace("ARGUMENT", "")
+    allocated = allocated.replace("RESULT", "%y = memref.alloc() : memref<2x1048576xf32>")
+    given = STREAMED.replace("ARGUMENT", ", %y: memref<2x1048576xf32>").replace("RESULT", "")
+    data = np.random.default_rng(0).standard_normal((2, 1 << 20), dtype=np.float32)
+    own = CompiledPlan(module(allocated))
+    np.testing.assert_array_equal(own.run(data)[0], 2 * data)
+    assert "!nontemporal" in own.llvm_ir
+    theirs = CompiledPlan(module(given))
+    odd = np.empty(data.nbytes + 68, dtype=np.uint8)[4:-64].view(np.float32).reshape(data.shape)
+    np.testing.assert_array_equal(theirs.run(data, odd)[0], 2 * data)
+    assert "!nontemporal" not in theirs.llvm_ir

@@ -15,7 +15,7 @@ from plait.errors import PlaitError
 from plait.lowering.llvm_text import ModuleText
 from plait.lowering.target_llvm import kernels_of, print_kernel
 from plait.runtime import cpu_jit, cpu_pool
-from plait.runtime.cpu_memory import ResultPool, aligned_bytes, as_array, place
+from plait.runtime.cpu_memory import ALIGNMENT, ResultPool, aligned_bytes, as_array, place
 from plait.runtime.host_plan import HostPlan, View, read_host
 
 Array = NDArray[Any]
@@ -57,7 +57,7 @@ class CompiledPlan:
             kernel = op.sym_name.data
             if kernel not in called:
                 continue
-            printed = print_kernel(op, text, "kernel")
+            printed = print_kernel(op, text, "kernel", self._aligned(kernel))
             self._kernel[kernel] = names.setdefault(printed, f"kernel{len(names)}")
             work = op.attributes.get("plait.work")
             known = isinstance(work, IntegerAttr)
@@ -69,6 +69,21 @@ class CompiledPlan:
         self.llvm_ir = "\n".join(functions) + "\n" + str(text)
         exports = [f"{unique}.packed" for unique in names.values()]
         self._library = cpu_jit.load(self.llvm_ir, exports) if exports else None
+
+    def _aligned(self, kernel: str) -> set[int]:
+        """The numbers of a kernel's buffers that always begin at a multiple of the alignment."""
+        host = self.host
+
+        def known(view: View) -> bool:
+            offset = view.offset * host.buffers[view.buffer].dtype.itemsize
+            return view.buffer not in host.arguments and offset % ALIGNMENT == 0
+
+        launches = [launch for launch in host.launches if launch.kernel == kernel]
+        return {
+            number
+            for number in range(len(launches[0].arguments))
+            if all(known(launch.arguments[number]) for launch in launches)
+        }
 
     def _lay_out(self) -> None:
         """Fixes everything that does not change from run to run."""

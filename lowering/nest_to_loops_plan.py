@@ -12,6 +12,7 @@ The cheaper kind by :func:`_cost` is taken.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import prod
 
@@ -182,7 +183,9 @@ def _sweep_choice(loop: Loop, cap: int) -> tuple[Axis, int, float] | None:
     return best
 
 
-def _reduction_cost(nodes: list[Node], cap: int, found: dict[int, tuple[Axis, int]]) -> float:
+def _reduction_cost(
+    nodes: list[Node], vector_bytes: int, found: dict[int, tuple[Axis, int]]
+) -> float:
     """Cost per unit with vectors only inside reductions; fills ``found``."""
     total = 0.0
     for node in nodes:
@@ -191,13 +194,14 @@ def _reduction_cost(nodes: list[Node], cap: int, found: dict[int, tuple[Axis, in
             continue
         volume = prod(axis.extent for axis in node.axes)
         plain = volume * (_scalar_cost(node.body) + 1.0)
+        cap = _lane_cap([node], [], vector_bytes)
         choice = _loop_choice(node, cap)
         if choice is not None and choice[2] < plain:
             found[id(node)] = (choice[0], choice[1])
             total += choice[2]
         elif any(isinstance(inner, Loop) for inner in node.body):
             inside: dict[int, tuple[Axis, int]] = {}
-            cost = volume * (_reduction_cost(node.body, cap, inside) + 1.0)
+            cost = volume * (_reduction_cost(node.body, vector_bytes, inside) + 1.0)
             sweep = _sweep_choice(node, cap)
             if sweep is not None and sweep[2] < cost:
                 inside, cost = {id(node): (sweep[0], sweep[1])}, sweep[2]
@@ -208,20 +212,26 @@ def _reduction_cost(nodes: list[Node], cap: int, found: dict[int, tuple[Axis, in
     return total
 
 
-def _lane_cap(tree: Tree, vector_bytes: int, heavy: bool) -> int:
+def _moving(nodes: list[Node], axes: list[Axis]) -> Iterator[Load | Store]:
+    """The accesses that move with the innermost axis around them."""
+    for node in nodes:
+        if isinstance(node, Loop):
+            yield from _moving(node.body, node.axes or axes)
+        elif isinstance(node, Load | Store) and (not axes or node.offset.depends(axes[-1])):
+            yield node
+
+
+def _lane_cap(nodes: list[Node], axes: list[Axis], vector_bytes: int) -> int:
     """Vector elements to work on at once: two registers of f32, one with much arithmetic."""
-    widest = max(
-        (element_bytes(n.buffer) for n in walk(tree.body) if isinstance(n, Load | Store)),
-        default=4,
-    )
-    registers = 1 if heavy and widest >= 8 else 2
+    widest = max((element_bytes(n.buffer) for n in _moving(nodes, axes)), default=4)
+    registers = 1 if _has_math(nodes) and widest >= 8 else 2
     return max(4, registers * vector_bytes // max(4, min(widest, 8)))
 
 
-def _has_math(tree: Tree) -> bool:
+def _has_math(nodes: list[Node]) -> bool:
     return any(
         isinstance(n, Scalar) and n.op.name.startswith("math.") and n.op.name not in CHEAP
-        for n in walk(tree.body)
+        for n in walk(nodes)
     )
 
 
@@ -243,8 +253,10 @@ def _sharing_work(tree: Tree, plan: LoopPlan) -> SharingWork | None:
         axis, width = around[id(loop)]
         lanes = max(lanes, width)
         if axis is not None and prod(a.extent for a in loop.axes) >= 8:
-            shared = [n for n in loop.body if isinstance(n, Load) and n.buffer not in tree.locals]
-            loads += [(node, axis) for node in shared]
+            own = [n for n in loop.body if isinstance(n, Load) and n.buffer not in tree.locals]
+            # What is the same at every point had better not decide how many points to do at once.
+            if any(node.offset.depends(other) for node in own for other in tree.axes):
+                loads += [(node, axis) for node in own]
     if not loads or len(list(walk(tree.body))) > 120:
         return None
     axes = [axis for axis in tree.axes if axis is not plan.lane_axis and axis.extent > 1]
@@ -254,8 +266,7 @@ def _sharing_work(tree: Tree, plan: LoopPlan) -> SharingWork | None:
 
 def choose(tree: Tree, vector_bytes: int) -> LoopPlan:
     """The loop plan of a kernel."""
-    heavy = _has_math(tree)
-    cap = _lane_cap(tree, vector_bytes, heavy)
+    cap = _lane_cap(tree.body, tree.axes, vector_bytes)
     plan = LoopPlan(in_order=updates_in_place(tree))
     if tree.lanes is not None:
         plan.lane_axis, plan.lanes = tree.lanes
@@ -263,7 +274,7 @@ def choose(tree: Tree, vector_bytes: int) -> LoopPlan:
         _lay_out(tree, plan, _vector_cost(tree.body, plan.lane_axis, plan.lanes))
         return plan
     loops: dict[int, tuple[Axis, int]] = {}
-    best_cost = _reduction_cost(tree.body, cap, loops)
+    best_cost = _reduction_cost(tree.body, vector_bytes, loops)
     for axis in tree.axes:
         lanes = parallel_lanes(axis.extent, cap)
         if lanes < 2 or tree.locals:
@@ -278,7 +289,7 @@ def choose(tree: Tree, vector_bytes: int) -> LoopPlan:
     if work is not None:
         plan.jams = choose_jams(work, vector_bytes)
         plan.loops = {key: (axis, min(n, work.lanes)) for key, (axis, n) in plan.loops.items()}
-    if plan.lane_axis is not None and not plan.jams and not heavy:
+    if plan.lane_axis is not None and not plan.jams and not _has_math(tree.body):
         plan.lanes = _column_lanes(tree, plan.lane_axis, plan.lanes, vector_bytes)
     _lay_out(tree, plan, best_cost)
     return plan

@@ -52,8 +52,15 @@ class Split:
 
 
 def _pieces(loop: Loop) -> tuple[Axis, int] | None:
-    """The axis to cut and into how many pieces."""
-    for axis in sorted(loop.axes, key=lambda axis: -axis.extent):
+    """The axis to cut and into how many pieces: rather one of large steps, so that each piece is in
+    one place."""
+    accesses = [node for node in walk(loop.body) if isinstance(node, Load | Store)]
+
+    def order(axis: Axis) -> tuple[int, int]:
+        steps = [abs(access.offset.coefficient(axis)) for access in accesses]
+        return -max(steps, default=0), -axis.extent
+
+    for axis in sorted(loop.axes, key=order):
         for count in _PIECES:
             if axis.extent % count == 0 and axis.extent > count:
                 return axis, count

@@ -21,6 +21,7 @@ from plait.passes.simplify.counting import count_mask
 from plait.passes.simplify.identities import simplify_elementwise
 from plait.passes.simplify.narrowing import narrow
 from plait.passes.simplify.reduces import simplify_reduce
+from plait.passes.simplify.scattering import select_update
 from plait.passes.simplify.selecting import select_one
 from plait.passes.simplify.views import simplify_view
 
@@ -34,12 +35,14 @@ RULES: tuple[tuple[str, Rule], ...] = (
     ("reduce", simplify_reduce),
     ("mask-count", count_mask),
     ("select-one", select_one),
+    ("select-update", select_update),
 )
 """Tried in order on every operation whose operands are simplified already."""
 
 _REMARKS = {
     "centred-sum": "the sum of a centred value is zero",
     "select-one": "the sum over a one-hot selection is a gather",
+    "select-update": "the scatter of one update a line is a selection",
     "mask-count": "the sum over a mask is a closed form of the indices",
 }
 
@@ -53,8 +56,8 @@ class LazySimplifyPass(ModulePass):
 
     Equal operations become one; neutral operands vanish; a sum of copies is a product; reduces of
     one kind in a row are one; ``sum(x - mean(x))`` is zero; a sum over a mask made of views of one
-    value (`arange`) is a closed form; a sum over a one-hot selection is a gather; what nothing uses
-    goes. The walk is
+    value (`arange`) is a closed form; a sum over a one-hot selection is a gather, a scatter of one
+    update a line into copies of one value such a selection; what nothing uses goes. The walk is
     linear: every operation is looked up once in a table of all the others.
 
     Before:

@@ -172,3 +172,34 @@ func.func @all_padding(%x: tensor<4xf32>) -> tensor<3xf32> {
   %1 = lazy.slice %0 starts = [5] stops = [8] steps = [1] : tensor<8xf32> -> tensor<3xf32>
   func.return %1 : tensor<3xf32>
 }
+
+// -----
+
+// A scatter of one update a line into copies of one value is a selection, its sum the update.
+
+// CHECK-LABEL: func.func @one_update(
+// CHECK:         %[[I:.*]] = lazy.iota axis = 1 : tensor<4x6xi32>
+// CHECK:         lazy.compare eq %[[I]]
+// CHECK-NOT:     lazy.scatter
+// CHECK-NOT:     lazy.reduce
+// CHECK:         func.return
+func.func @one_update(%i: tensor<4x1xi32>, %u: tensor<4x1xf32>) -> (tensor<4x6xf32>, tensor<4xf32>) {
+  %d = lazy.constant dense<0.0> : tensor<4x6xf32>
+  %0 = lazy.scatter add %d, %i, %u axis = 1 : tensor<4x6xf32>, tensor<4x1xi32>, tensor<4x1xf32> -> tensor<4x6xf32>
+  %1 = lazy.neg %0 : tensor<4x6xf32>
+  %2 = lazy.reduce sum %1 axes = [1] : tensor<4x6xf32> -> tensor<4xf32>
+  func.return %0, %2 : tensor<4x6xf32>, tensor<4xf32>
+}
+
+// -----
+
+// Several updates of a line, or a destination of several values, need the scatter.
+
+// CHECK-LABEL: func.func @more_updates(
+// CHECK-COUNT-2: lazy.scatter
+func.func @more_updates(%d: tensor<4x6xf32>, %i: tensor<4x2xi32>, %j: tensor<4x1xi32>, %u: tensor<4x2xf32>, %v: tensor<4x1xf32>) -> (tensor<4x6xf32>, tensor<4x6xf32>) {
+  %z = lazy.constant dense<0.0> : tensor<4x6xf32>
+  %0 = lazy.scatter add %z, %i, %u axis = 1 : tensor<4x6xf32>, tensor<4x2xi32>, tensor<4x2xf32> -> tensor<4x6xf32>
+  %1 = lazy.scatter add %d, %j, %v axis = 1 : tensor<4x6xf32>, tensor<4x1xi32>, tensor<4x1xf32> -> tensor<4x6xf32>
+  func.return %0, %1 : tensor<4x6xf32>, tensor<4x6xf32>
+}

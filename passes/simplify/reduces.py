@@ -31,7 +31,7 @@ def simplify_reduce(op: Operation, build: Builder) -> SSAValue | None:
     """A simpler value for a reduce, or None."""
     if not isinstance(op, lazy.ReduceOp) or 0 in lazy.shape_of(op.result):
         return None
-    for rule in (_of_nothing, _of_single_elements, _of_splat, _of_copies, _of_reduce):
+    for rule in (_of_nothing, _of_single_elements, _of_splat, _of_copies, _of_reduce, _of_negated):
         found = rule(op, build)
         if found is not None:
             return found
@@ -162,6 +162,14 @@ def _of_reduce(op: lazy.ReduceOp, build: Builder) -> SSAValue | None:
     if order != kept:
         merged = build.add(lazy.PermuteOp(merged, [kept.index(axis) for axis in order]))
     return build.reshape(merged, lazy.shape_of(op.result))
+
+
+def _of_negated(op: lazy.ReduceOp, build: Builder) -> SSAValue | None:
+    """A sum of negated values is the sum, negated."""
+    inner = owner_of(op.operand)
+    if op.kind.data != ReduceKind.SUM or not isinstance(inner, lazy.NegOp):
+        return None
+    return build.add(lazy.NegOp(build.add(lazy.ReduceOp(op.kind.data, inner.operand, axes_of(op)))))
 
 
 def _trace(first: lazy.ReduceOp, chain: list[Operation]) -> list[list[int]] | None:

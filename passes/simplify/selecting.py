@@ -178,7 +178,10 @@ def _gather(
     at = build.add(lazy.SliceOp(wanted, zeros, stops, [1] * len(shape)))
     if offset:
         at = build.add(lazy.SubOp(at, build.splat(offset, at.type)))
-    taken = build.add(lazy.GatherOp(values, at, axis))
+    if _is_constant_along(values, axis):
+        taken = build.add(lazy.SliceOp(values, zeros, stops, [1] * len(shape)))
+    else:
+        taken = build.add(lazy.GatherOp(values, at, axis))
     flags = TensorType(i1, stops)
     low = build.add(lazy.CompareOp(ComparePredicate.GE, at, build.splat(0, at.type), flags))
     top = build.splat(shape[axis], at.type)

@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 from build import Program, T, check_meaning
 from xdsl.context import Context
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, ModuleOp, TensorType, f16, f32, i1, i32
+from xdsl.dialects.builtin import (
+    FloatAttr,
+    IntegerAttr,
+    ModuleOp,
+    TensorType,
+    f16,
+    f32,
+    i1,
+    i32,
+    i64,
+)
 from xdsl.ir import Attribute
 
 import plait
@@ -150,3 +160,23 @@ def test_slices_of_values_that_share_operands_stay_in_order() -> None:
     array = np.random.default_rng(0).random((4, 8), dtype=np.float32)
     [have], [want] = run_module(plan, [array]), run_module(module, [array])
     np.testing.assert_allclose(have, want, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", list(lazy.ScatterKind))
+@pytest.mark.parametrize("type", [i32, i64])
+def test_one_update_a_line_is_a_selection(kind: lazy.ScatterKind, type: Attribute) -> None:
+    p = Program()
+    at, updates = p.input(7, 1, type=type), p.input(7, 1)
+    start = p.splat(3.0, 7, 5)
+    scatter = lazy.ScatterOp(kind, start.value, at.value, updates.value, 1)
+    module = p.module(p.add(scatter))
+    numpy = np.int32 if type == i32 else np.int64
+    places = np.array([[0], [4], [2], [-1], [5], [3], [1]], dtype=numpy)
+    if type == i64:
+        places[4] = (1 << 32) + 1  # 1, if it were cut to 32 bits
+    values = np.array([[1.5], [np.nan], [np.inf], [2], [4], [-7], [-0.0]], dtype=np.float32)
+    (before,) = run_module(module, [places, values])
+    LazySimplifyPass().apply(Context(), module)
+    (after,) = run_module(module, [places, values])
+    np.testing.assert_array_equal(before, after)
+    assert "lazy.scatter" not in ops(module)

@@ -11,7 +11,7 @@ precision); erf is the pair of minimax polynomials of N. Juffa's ``erff``; exp i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from plait.lowering.llvm_text import Body, ModuleText
 from plait.lowering.llvm_types import (
@@ -306,7 +306,8 @@ def _f64_to_f32_odd(m: Lanes, x: str) -> str:
     return m.float(m.int("add", bits, m.iselect(even, step, m.k(0))))
 
 
-Builder = Callable[[Lanes, str], str]
+Builder = Callable[..., str]
+"""Of the lanes and the arguments."""
 
 F32_FUNCTIONS: dict[str, Builder] = {
     "exp": _exp,
@@ -327,29 +328,25 @@ _CONVERSIONS: dict[str, tuple[str, str, Builder]] = {
 }
 
 
-def _define(
-    module: ModuleText, stem: str, lanes: int, given: str, found: str, build: Builder
+def define(
+    module: ModuleText, stem: str, lanes: int, given: Sequence[str], found: str, build: Builder
 ) -> str:
-    """Makes sure the helper exists; returns its name."""
+    """Makes sure the helper with parameters of types ``given`` exists; returns its name."""
     name = f"plait.{stem}.x{lanes}"
     if name not in module.helpers:
         module.helpers[name] = ""  # holds the place, so that helpers print in order of need
         body = Body(module)
-        result = build(Lanes(body, lanes), "%x")
-        parameter, returned = vector(given, lanes), vector(found, lanes)
+        names = [f"%x{number}" for number in range(len(given))]
+        result = build(Lanes(body, lanes), *names)
+        returned = vector(found, lanes)
+        pairs = zip(given, names, strict=True)
+        parameters = ", ".join(f"{vector(type, lanes)} {own}" for type, own in pairs)
         lines = "\n".join(body.lines)
         module.helpers[name] = (
-            f"define internal {returned} @{name}({parameter} %x) alwaysinline nounwind {{\n"
+            f"define internal {returned} @{name}({parameters}) alwaysinline nounwind {{\n"
             f"entry:\n{lines}\n  ret {returned} {result}\n}}\n"
         )
     return name
-
-
-def call_f32(body: Body, function: str, lanes: int, x: str) -> str:
-    """One of :data:`F32_FUNCTIONS` on ``lanes`` elements."""
-    name = _define(body.module, function, lanes, "float", "float", F32_FUNCTIONS[function])
-    type = vector("float", lanes)
-    return body.call(name, type, [(type, x)])
 
 
 def convert(body: Body, conversion: str, lanes: int, x: str) -> str:
@@ -363,7 +360,7 @@ def convert(body: Body, conversion: str, lanes: int, x: str) -> str:
                 f"fpext {half} {body.emit(f'bitcast {bits} {x} to {half}')} to {single}"
             )
         return body.emit(f"bitcast {half} {body.emit(f'fptrunc {single} {x} to {half}')} to {bits}")
-    name = _define(body.module, conversion, lanes, given, found, build)
+    name = define(body.module, conversion, lanes, [given], found, build)
     return body.call(name, vector(found, lanes), [(vector(given, lanes), x)])
 
 

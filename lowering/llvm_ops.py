@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import DiagnosticException
 
-from plait.lowering.llvm_math import F32_FUNCTIONS, LIBM, call_f32, call_libm, convert
+from plait.lowering.llvm_math import LIBM, call_libm, convert
 from plait.lowering.llvm_text import Body
 from plait.lowering.llvm_types import (
     HALF_TYPES,
@@ -31,6 +31,7 @@ from plait.lowering.llvm_types import (
     suffix,
     vector,
 )
+from plait.lowering.llvm_wide import call_f32
 
 Handler = Callable[[Body, Operation, list[str], int], str]
 
@@ -118,7 +119,11 @@ _EXPANDED: dict[type[Operation], str] = {
     math.Log2Op: "log2",
     math.TanhOp: "tanh",
     math.ErfOp: "erf",
+    math.SinOp: "sin",
+    math.CosOp: "cos",
+    math.PowFOp: "pow",
 }
+"""What f32 has an expansion of."""
 
 
 def _flags(op: Operation) -> str:
@@ -190,8 +195,8 @@ def _negf(body: Body, op: Operation, args: list[str], lanes: int) -> str:
 def _intrinsic(body: Body, op: Operation, args: list[str], lanes: int) -> str:
     type_ = compute_type(op.results[0].type)
     expanded = _EXPANDED.get(type(op))
-    if expanded is not None and isinstance(type_, Float32Type) and expanded in F32_FUNCTIONS:
-        return call_f32(body, expanded, lanes, args[0])
+    if expanded is not None and isinstance(type_, Float32Type):
+        return call_f32(body, expanded, lanes, args)
     return body.intrinsic(_INTRINSICS[type(op)], llvm_type(type_), lanes, args)
 
 
@@ -199,7 +204,7 @@ def _library(body: Body, op: Operation, args: list[str], lanes: int) -> str:
     type_ = compute_type(op.results[0].type)
     expanded = _EXPANDED.get(type(op))
     if expanded is not None and isinstance(type_, Float32Type):
-        return call_f32(body, expanded, lanes, args[0])
+        return call_f32(body, expanded, lanes, args)
     assert _LIBRARY[type(op)] in LIBM
     return call_libm(body, _LIBRARY[type(op)], llvm_type(type_), lanes, args)
 

@@ -282,7 +282,16 @@ def test_bfloat16(lanes: int) -> None:
     assert (apply([("bf16", ones)], "bf16", body, lanes) == 0x4000).all()
 
 
-LIMITS = {"exp": 1.0, "exp2": 1.0, "log": 1.0, "log2": 1.5, "tanh": 1.5, "erf": 1.0}
+LIMITS = {
+    "exp": 1.0,
+    "exp2": 1.0,
+    "log": 1.0,
+    "log2": 1.5,
+    "tanh": 1.5,
+    "erf": 1.0,
+    "sin": 1.55,
+    "cos": 1.55,
+}
 """Largest error in units in the last place, measured on every 1009th f32 (erf: 8009th)."""
 
 
@@ -304,6 +313,34 @@ def test_measured_error(function: str) -> None:
         error = np.abs(found - wanted) / 2.0 ** (exponent - 23)
     exact = (found == nearest) | (np.isnan(found) & np.isnan(nearest))
     assert np.where(exact, 0, error).max() <= LIMITS[function]
+
+
+@pytest.mark.parametrize("function", ["sin", "cos"])
+def test_angles_near_multiples_of_a_right_angle(function: str) -> None:
+    angles = np.arange(-640_000, 640_000, dtype=np.float64) * (np.pi / 2)
+    values = np.concatenate([angles.astype(np.float32), np.float32([1e30, -3e38, np.inf])])
+    found = apply([("f32", values)], "f32", f"%r = math.{function} %v0 : f32", 16)
+    with np.errstate(invalid="ignore"):
+        wanted = getattr(np, function)(values.astype(np.float64))
+    np.testing.assert_allclose(found, wanted, rtol=2e-7, atol=1e-44)
+
+
+@pytest.mark.parametrize("lanes", [1, 8])
+def test_powers(lanes: int) -> None:
+    special = [0, 1, 2, 3, 0.5, 1.5, np.inf, np.nan, 1e-45, 1e38, 2**24, 2**23 + 1, 16777215]
+    special += [1e-30, 0.9999999, 1.0000001]
+    signed = np.array([*special, *(-value for value in special)], dtype=np.float32)
+    x, y = (grid.ravel().copy() for grid in np.meshgrid(signed, signed))
+    rng = np.random.default_rng(0)
+    bases = np.exp(rng.uniform(-80, 80, 100_000)).astype(np.float32)
+    exponents = (rng.uniform(-100, 100, 100_000) / np.abs(np.log(bases))).astype(np.float32)
+    x, y = np.concatenate([x, bases]), np.concatenate([y, exponents])
+    found = apply([("f32", x), ("f32", y)], "f32", "%r = math.powf %v0, %v1 : f32", lanes)
+    with np.errstate(all="ignore"):
+        wanted = np.power(x.astype(np.float64), y.astype(np.float64)).astype(np.float32)
+    np.testing.assert_allclose(found, wanted, rtol=1.3e-7, atol=2e-45)
+    number = ~np.isnan(wanted)
+    np.testing.assert_array_equal(np.signbit(found[number]), np.signbit(wanted[number]))
 
 
 def test_unknown_operation_is_a_diagnostic() -> None:

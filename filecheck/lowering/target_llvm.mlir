@@ -77,7 +77,7 @@ func.func @window(%x: memref<3xf32>, %y: memref<f32>, %begin: index, %end: index
 
 // CHECK-LABEL: define void @widen(
 // CHECK:         call float @plait.bf16_to_f32.x1(i16
-// CHECK:       define internal float @plait.bf16_to_f32.x1(i16 %x) alwaysinline
+// CHECK:       define internal float @plait.bf16_to_f32.x1(i16 %x0) alwaysinline
 func.func @widen(%x: memref<4xbf16>, %y: memref<4xf32>, %begin: index, %end: index) {
   %c1 = arith.constant 1 : index
   scf.for %i = %begin to %end step %c1 {

@@ -158,9 +158,8 @@ class CompiledPlan:
             pointers[buffer] = inside.ctypes.data
         for buffer in self._fresh:
             info = host.buffers[buffer]
-            array = as_array(self._results.take(info.nbytes), info.dtype, info.shape)
-            arrays[buffer] = array
-            pointers[buffer] = array.ctypes.data
+            memory, pointers[buffer] = self._results.take(info.nbytes)
+            arrays[buffer] = as_array(memory, info.dtype, info.shape)
         for segment in self._segments:
             self._copy(segment.first, arrays)
             segment.run(pointers)
@@ -238,6 +237,8 @@ class _Segment:
         self.steps[:, 1] += self.arguments.ctypes.data
         memory = aligned_bytes(max(1, len(rows)) * cpu_pool.COUNTER_WORDS * 8)
         self.counters = memory.view(np.int64)
+        self._job = (self.steps.ctypes.data, len(self.steps), self.counters.ctypes.data)
+        self._given = self.arguments[: len(sources)]
         parallel = any(row[4] > 1 for row in rows)
         self.threads = plan.threads if parallel and total >= _WAKE_WORK else 1
 
@@ -245,11 +246,9 @@ class _Segment:
         """Runs the launches on the buffers at ``pointers``."""
         if not len(self.steps):
             return
-        np.add(pointers[self.sources], self.offsets, out=self.arguments[: len(self.sources)])
+        np.add(pointers[self.sources], self.offsets, out=self._given)
         self.counters.fill(0)
-        cpu_pool.POOL.run(
-            self.steps.ctypes.data, len(self.steps), self.counters.ctypes.data, self.threads
-        )
+        cpu_pool.POOL.run(*self._job, self.threads)
 
 
 def _strided(array: Array, view: View, dtype: np.dtype[Any]) -> Array:

@@ -18,12 +18,14 @@ ALIGNMENT = 64
 
 def aligned_bytes(count: int) -> Bytes:
     """``count`` uninitialised bytes at a multiple of :data:`ALIGNMENT`."""
-    return _inside(np.empty(count + ALIGNMENT, dtype=np.uint8), count)
+    raw = np.empty(count + ALIGNMENT, dtype=np.uint8)
+    return _aligned(raw, raw.ctypes.data, count)[0]
 
 
-def _inside(raw: Bytes, count: int) -> Bytes:
-    start = -raw.ctypes.data % ALIGNMENT
-    return raw[start : start + count]
+def _aligned(raw: Bytes, start: int, count: int) -> tuple[Bytes, int]:
+    """The aligned part of memory that begins at ``start``, and where that begins."""
+    skip = -start % ALIGNMENT
+    return raw[skip : skip + count], start + skip
 
 
 def _references(blocks: list[Bytes], index: int) -> int:
@@ -45,17 +47,22 @@ class ResultPool:
     def __init__(self, sizes: Sequence[int]) -> None:
         self.limits = {size: 2 * count + 2 for size, count in Counter(sizes).items()}
         self.blocks: dict[int, list[Bytes]] = {}
+        self.starts: dict[int, list[int]] = {}
+        """The address of every block: numpy takes its time to tell it."""
 
-    def take(self, count: int) -> Bytes:
-        """An aligned buffer nobody else looks at."""
+    def take(self, count: int) -> tuple[Bytes, int]:
+        """An aligned buffer nobody else looks at, and its address."""
         kept = self.blocks.setdefault(count, [])
+        starts = self.starts.setdefault(count, [])
         for index in range(len(kept)):
             if _references(kept, index) == _IDLE:
-                return _inside(kept[index], count)
+                return _aligned(kept[index], starts[index], count)
         raw = np.empty(count + ALIGNMENT, dtype=np.uint8)
+        start = raw.ctypes.data
         if len(kept) < self.limits.get(count, 0):
             kept.append(raw)
-        return _inside(raw, count)
+            starts.append(start)
+        return _aligned(raw, start, count)
 
 
 def lifetimes(plan: HostPlan) -> dict[int, tuple[int, int]]:

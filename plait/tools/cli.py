@@ -36,7 +36,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main(args: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status."""
-    from plait.tools.opt import guarded
+    from plait.tools.guard import guarded
 
     given = parser().parse_args(args)
     debug = given.debug or bool(os.environ.get("PLAIT_DEBUG"))

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from pathlib import Path
 from typing import Any, cast
 
 from plait.errors import PlaitError
+from plait.tools.output import write_text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,11 +23,7 @@ def run(args: argparse.Namespace) -> int:
     from plait.frontend.torch.export import to_mlir
 
     model, inputs = load_model(args.model)
-    text = to_mlir(model, inputs)
-    if args.output == "-":
-        sys.stdout.write(text)
-    else:
-        Path(args.output).write_text(text)
+    write_text(args.output, to_mlir(model, inputs))
     return 0
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import gc
 import os
 import re
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -39,6 +38,8 @@ from plait.tools.diagnostics import (
     place_of,
 )
 from plait.tools.expected import expectations, mismatches
+from plait.tools.guard import guarded
+from plait.tools.output import reason, write_text
 
 
 def suggestion(name: str, known: Sequence[str]) -> str:
@@ -174,7 +175,7 @@ class PlaitOptMain(xDSLOptMain):
                 outputs.append(output)
         self.finish(found)
         if not failed or self.args.verify_diagnostics or any(outputs):
-            self.write("// -----\n".join(outputs))
+            write_text(self.args.output_file or "-", "// -----\n".join(outputs))
         return int(failed)
 
     def process(
@@ -231,15 +232,6 @@ class PlaitOptMain(xDSLOptMain):
             for name, seconds in self.timings:
                 print(f"{seconds * 1e3:10.2f} ms  {name}", file=sys.stderr)
 
-    def write(self, text: str) -> None:
-        if not self.args.output_file or self.args.output_file == "-":
-            sys.stdout.write(text)
-            sys.stdout.flush()
-            return
-        from plait.tools.remark_files import write_atomically
-
-        write_atomically(Path(self.args.output_file), text)
-
     def list_passes(self) -> None:
         for name in sorted(self.available_passes):
             if name.split("-")[0] in ("lazy", "fuse", "nest", "convert"):
@@ -252,8 +244,7 @@ def read_text(name: str) -> str:
     try:
         data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise PlaitError(f"{name}: cannot read: {reason}") from None
+        raise PlaitError(f"{name}: cannot read: {reason(error)}") from None
     try:
         return data.decode()
     except UnicodeDecodeError as error:
@@ -306,34 +297,6 @@ def arranged(args: Sequence[str]) -> tuple[list[str], list[str]]:
     return rest, loads
 
 
-def guarded(run: Callable[[], int], debug: bool) -> int:
-    """Runs a command; mistakes of the user become one line, not a traceback."""
-    collecting = gc.isenabled()
-    gc.disable()  # a third of the time on large programs, and the process ends soon
-    try:
-        return run()
-    except PlaitError as error:
-        if debug:
-            raise
-        placed = ": error: " in str(error).split("\n")[0]
-        print(error if placed else f"error: {error}", file=sys.stderr)
-        return 1
-    except (DiagnosticException, VerifyException, ParseError) as error:
-        if debug:
-            raise
-        lines = [line for line in str(error).splitlines() if line.strip()]
-        print(f"error: {lines[0] if lines else type(error).__name__}", file=sys.stderr)
-        return 1
-    except BrokenPipeError:
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - replaces the closed stream to the end
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    finally:
-        if collecting:
-            gc.enable()
-
-
 def main(args: Sequence[str] | None = None) -> int:
     """The command ``plait-opt``; returns its exit status."""
     given = list(sys.argv[1:] if args is None else args)
@@ -355,4 +318,4 @@ if __name__ == "__main__":
     sys.exit(main())
 
 
-__all__ = ["PlaitOptMain", "guarded", "main", "read_text", "suggestion"]
+__all__ = ["PlaitOptMain", "main", "read_text", "suggestion"]

@@ -16,6 +16,7 @@ from plait.dtypes import Array, bf16_to_f32, is_float, name_of_type
 from plait.errors import PlaitError
 from plait.runtime import driver
 from plait.tools import tables
+from plait.tools.output import reason, write_text
 from plait.tools.program import Program, load_program
 
 TOLERANCES = {"float64": 1e-9, "float32": 1e-3, "float16": 2e-2, "bfloat16": 8e-2}
@@ -87,14 +88,12 @@ def emit(plan: driver.ModuleOp, args: argparse.Namespace) -> None:
     kernels = text.count("__global__")
     where = "--emit-cuda DIR writes it"
     if args.emit_cuda:
-        from plait.tools.remark_files import write_atomically
-
         folder = Path(args.emit_cuda)
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise PlaitError(f"{folder}: cannot create: {(error.strerror or '').lower()}") from None
-        write_atomically(folder / "kernels.cu", text)
+            raise PlaitError(f"{folder}: cannot create: {reason(error)}") from None
+        write_text(folder / "kernels.cu", text)
         where = f"written to {folder / 'kernels.cu'}"
     print(f"cuda: {kernels} kernels, {text.count(chr(10))} lines of CUDA C ({where})")
 

@@ -192,3 +192,20 @@ def test_check_semantics(file: Path, tmp_path: Path) -> None:
     bad = run(f"{command},fuse-form-groups", file)
     assert bad.status == 1
     assert "pass 'custom-break' changed result 0 of @main: relative error" in bad.err
+
+
+@pytest.mark.parametrize("attribute", ['"open', '"escape \\q"', '"end \\"', '"', '"break\n"'])
+def test_a_broken_string_is_an_error_with_its_place(attribute: str, tmp_path: Path) -> None:
+    path = tmp_path / "string.mlir"
+    path.write_text(f'"a.b"() {{x = "fine \\" \\n \\4f", y = {attribute} {"c" * 5000}}} // note')
+    for tool in ("plait-opt", "plait report"):
+        result = run(f"{tool} %s", path)
+        assert result.status == 1
+        assert f"{path}:1:36: error: expected a string that is closed" in result.err
+
+
+def test_marks_in_comments_and_closed_strings_are_no_errors(tmp_path: Path) -> None:
+    path = tmp_path / "string.mlir"
+    path.write_text('// "a comment\n"a.b"() {x = "// no comment", y = "\\\\"} : () -> () // "\n')
+    result = run("plait-opt %s --allow-unregistered-dialect", path)
+    assert (result.status, result.err) == (0, "")

@@ -21,7 +21,6 @@ from xdsl.utils.arg_spec import parse_pipeline
 from xdsl.utils.exceptions import (
     ArgSpecParseError,
     DiagnosticException,
-    ParseError,
     VerifyException,
 )
 from xdsl.xdsl_opt_main import xDSLOptMain
@@ -32,9 +31,9 @@ from plait.passes import remarks
 from plait.passes.pipelines import PIPELINES
 from plait.tools.diagnostics import (
     Diagnostic,
-    LocatingParser,
+    Source,
+    SourceError,
     failing_operation,
-    of_parse_error,
     place_of,
 )
 from plait.tools.expected import expectations, mismatches
@@ -195,17 +194,17 @@ class PlaitOptMain(xDSLOptMain):
     @collector.paused()
     def diagnosed(self, text: str, file: str, first_line: int) -> tuple[str, list[Diagnostic]]:
         """Parses, runs the passes and prints; an error becomes a diagnostic."""
-        parser = LocatingParser(self.ctx, text, file, first_line)
+        source = Source(text, file, first_line)
         module: ModuleOp | None = None
         try:
             empty = not re.sub(r"//.*", "", text).strip()
             module = (
-                ModuleOp([]) if empty else parser.parse_module(not self.args.no_implicit_module)
+                ModuleOp([]) if empty else source.parse(self.ctx, not self.args.no_implicit_module)
             )
             self.apply_passes(module)
             return self.output_resulting_program(module), []
-        except ParseError as error:
-            return "", [of_parse_error(error, parser)]
+        except SourceError as error:
+            return "", [error.diagnostic]
         except VerifyException as error:
             culprit = failing_operation(module) if module is not None else None
             name = f"'{culprit.name}': " if culprit is not None else ""

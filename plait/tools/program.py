@@ -10,7 +10,7 @@ import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import BFloat16Type, ModuleOp, TensorType
 from xdsl.ir import Attribute
-from xdsl.utils.exceptions import ParseError, VerifyException
+from xdsl.utils.exceptions import VerifyException
 
 from plait import collector
 from plait.dtypes import Array, f32_to_bf16, is_bool, is_float, numpy_dtype
@@ -70,28 +70,27 @@ def load_program(text: str) -> Program:
 def _from_ir(path: str) -> Program:
     from plait.tools.diagnostics import (
         Diagnostic,
-        LocatingParser,
+        Source,
+        SourceError,
         failing_operation,
-        of_parse_error,
         place_of,
     )
     from plait.tools.opt import PlaitOptMain, read_text
 
-    source = read_text(path)
+    text = read_text(path)
     context: Context = PlaitOptMain(args=[]).ctx
-    parser = LocatingParser(context, source, path, 1)
     module: ModuleOp | None = None
     try:
         with collector.paused():
-            module = parser.parse_module()
+            module = Source(text, path).parse(context)
             module.verify()
-    except ParseError as error:
-        raise PlaitError(of_parse_error(error, parser).show(source, 1, path)) from None
+    except SourceError as error:
+        raise PlaitError(error.diagnostic.show(text, 1, path)) from None
     except VerifyException as error:
         culprit = failing_operation(module) if module is not None else None
         message = f"{culprit.name}: {error}" if culprit is not None else str(error)
         shown = Diagnostic("error", message.split("\n")[0], place_of(culprit))
-        raise PlaitError(shown.show(source, 1, path)) from None
+        raise PlaitError(shown.show(text, 1, path)) from None
     return Program(path, module, [])
 
 

@@ -10,7 +10,12 @@ from xdsl.utils.target import Target
 from plait.passes import PassFactory, factories
 
 _PASSES = ("convert-fuse-to-nest", "convert-nest-to-gpu", "convert-nest-to-loops")
-_TARGETS = {"cuda": "CudaTarget", "llvm": "LLVMTarget"}
+_TARGETS = {
+    "cuda": ("target_cuda", "CudaTarget"),
+    "llvm": ("target_llvm", "LLVMTarget"),
+    "plait-llvm": ("target_llvm", "PlaitLLVMTarget"),
+}
+"""By name, where they are; xDSL has a target ``llvm`` too, and outside of plait-opt it is meant."""
 
 
 def get_all_passes() -> dict[str, PassFactory]:
@@ -21,7 +26,7 @@ def get_all_passes() -> dict[str, PassFactory]:
 def get_all_targets() -> dict[str, Callable[[], type[Target]]]:
     """A factory for each target."""
 
-    def factory(name: str, cls: str) -> Callable[[], type[Target]]:
-        return lambda: getattr(import_module(f"plait.lowering.target_{name}"), cls)
+    def factory(module: str, cls: str) -> Callable[[], type[Target]]:
+        return lambda: getattr(import_module(f"plait.lowering.{module}"), cls)
 
-    return {name: factory(name, cls) for name, cls in _TARGETS.items()}
+    return {name: factory(*home) for name, home in _TARGETS.items()}

@@ -134,3 +134,10 @@ class LLVMTarget(Target):
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
         features = CpuFeatures(half_conversion=self.half_conversion)
         output.write(module_to_llvm_ir(module, features=features, triple=self.triple))
+
+
+@dataclass(frozen=True)
+class PlaitLLVMTarget(LLVMTarget):
+    """The same target in tools where xDSL's own has the name ``llvm``."""
+
+    name: ClassVar[str] = "plait-llvm"

@@ -11,8 +11,5 @@ from plait.passes import get_all_passes
 PLAIT_UNIVERSE = Universe(
     all_dialects=dict(get_all_dialects()),
     all_passes={**get_all_passes(), **get_all_lowerings()},
-    all_targets={
-        "plait-llvm" if name == "llvm" else name: target
-        for name, target in get_all_targets().items()
-    },
+    all_targets={name: target for name, target in get_all_targets().items() if name != "llvm"},
 )

@@ -209,3 +209,107 @@ def test_marks_in_comments_and_closed_strings_are_no_errors(tmp_path: Path) -> N
     path.write_text('// "a comment\n"a.b"() {x = "// no comment", y = "\\\\"} : () -> () // "\n')
     result = run("plait-opt %s --allow-unregistered-dialect", path)
     assert (result.status, result.err) == (0, "")
+
+
+FAILS = """
+from xdsl.passes import ModulePass
+
+class CustomFailPass(ModulePass):
+    '''Fails.'''
+
+    name = "custom-fail"
+
+    def apply(self, ctx, op):
+        return {}["kernel"]
+"""
+
+
+def test_a_loaded_pass_is_listed_and_its_failure_names_it(file: Path, tmp_path: Path) -> None:
+    plugin = tmp_path / "fails.py"
+    plugin.write_text(FAILS)
+    listed = run(f"plait-opt --list-passes --load {plugin}", file)
+    assert "custom-fail                      Fails.\n" in listed.out
+    failed = run(f"plait-opt %s --load {plugin} -p fuse-form-groups,custom-fail", file)
+    assert failed.status == 1
+    assert failed.err == (
+        f"{file}: error: pass 'custom-fail' failed: KeyError: 'kernel' at {plugin}:10; "
+        "--debug shows the traceback\n"
+    )
+    with pytest.raises(KeyError):
+        run(f"plait-opt %s --load {plugin} -p custom-fail --debug", file)
+
+
+USAGE = {
+    "plait-opt %s '--remarks=['": "error: --remarks: '[' is no regular expression",
+    "plait-opt %s --print-ir-after fuse-sweep": "unknown pass 'fuse-sweep'; did you mean 'fuse-s",
+    "plait-opt %s --print-ir-after fuse-sweeps": "pass 'fuse-sweeps' is not among those that run",
+    "plait-opt %s --remark": "plait-opt: error: ",
+    "plait-opt %s --timings": "did you mean '--timing'?; see 'plait-opt --help'",
+    "plait-opt %s -p fuse-sweep": "unknown pass 'fuse-sweep'; did you mean 'fuse-sweeps'?",
+    "plait-opt %s -p 'fuse-sweeps{'": "--passes 'fuse-sweeps{', column 13: Expected argument name",
+    "plait-opt %s -p 'fuse-sweeps{x=1}'": "pass 'fuse-sweeps': Provided arguments [\"x\"]",
+    "plait-opt %s -t cud": "invalid choice: 'cud'",
+    "plait-opt %s -t 'cuda{'": "--target 'cuda{', column 6: Expected argument name",
+    "plait-opt %s -t 'cuda{x=1}'": "target 'cuda': Provided arguments",
+    "plait-opt %s -o": "expected one argument; see 'plait-opt --help'",
+    "plait-opt %s --load": "option --load needs a value",
+    "plait-opt %s --pipeline best": "unknown pipeline 'best': expected one of none",
+    "plait-opt %s more": "unrecognized arguments: more",
+    "plait": "plait: error: the following arguments are required: COMMAND; see 'plait --help'",
+    "plait reprot %s": "plait: error: argument COMMAND: invalid choice: 'reprot'",
+    "plait report": "plait report: error: the following arguments are required: PROG; see",
+    "plait report %s --jsn": "plait report: error: unrecognized arguments: --jsn; did you mean '--",
+    "plait run %s --backend tpu": "invalid choice: 'tpu'",
+    "plait run %s --seed x": "expected a number from 0 on, found 'x'",
+    "plait bench speed": "invalid choice: 'speed'",
+}
+
+
+@pytest.mark.parametrize("command", USAGE)
+def test_usage_errors_are_one_line(command: str, file: Path) -> None:
+    result = run(command, file)
+    assert (result.status, result.out) == (2, "")
+    assert USAGE[command] in result.err and result.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["plait --debug report {}", "plait report {} --debug"])
+def test_debug_shows_the_traceback_wherever_it_stands(command: str, tmp_path: Path) -> None:
+    path = tmp_path / "program.py"
+    path.write_text("def main():\n    return 1\n")
+    from plait.errors import PlaitError
+
+    with pytest.raises(PlaitError):
+        run(command.format("%s"), path)
+    assert run("plait report %s", path).status == 1
+
+
+@pytest.mark.parametrize("tool", ["plait-opt", "plait"])
+def test_version(tool: str, file: Path) -> None:
+    assert run(f"{tool} --version", file).out.startswith("plait 0.")
+
+
+WRONG_LEVEL = {
+    "fuse-sweeps": "works on 'fuse' operations, found only 'lazy': run fuse-form-groups before it",
+    "nest-schedule": "found only 'lazy': run fuse-form-groups, convert-fuse-to-nest before it",
+    "convert-nest-to-gpu": "run fuse-form-groups, convert-fuse-to-nest before it",
+    "fuse-form-groups,convert-nest-to-loops": "run convert-fuse-to-nest before it",
+    "fuse-form-groups,convert-fuse-to-nest,fuse-sweeps": "found only 'nest': it comes before them",
+    "fuse-form-groups,convert-fuse-to-nest,lazy-simplify": "found only 'nest': it comes before",
+}
+
+
+@pytest.mark.parametrize("passes", WRONG_LEVEL)
+def test_a_pass_at_the_wrong_level_says_so(passes: str, file: Path) -> None:
+    result = run(f"plait-opt %s -p {passes}", file)
+    assert result.status == 0
+    assert f"{file}: warning: pass '{passes.split(',')[-1]}' has nothing to do: " in result.err
+    assert WRONG_LEVEL[passes] in result.err and result.err.count("\n") == 1
+    empty = run(f"plait-opt %s -p {passes}", file, "func.func private @f()")
+    assert (empty.status, empty.err) == (0, "")
+
+
+@pytest.mark.parametrize("name", ["llvm", "plait-llvm"])
+def test_the_llvm_target_has_one_meaning_under_both_names(name: str, file: Path) -> None:
+    passes = "fuse-form-groups,convert-fuse-to-nest,convert-nest-to-loops"
+    result = run(f"plait-opt %s -p {passes} -t {name}", file)
+    assert result.status == 0 and "define void @" in result.out

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
+from plait.tools.usage import UsageParser, fail, versions
+
 _COMMANDS = {
     "run": "plan a program, run it, and check it against the numpy level",
     "report": "kernels, bytes and modelled time of a plan",
@@ -24,24 +26,38 @@ def module_of(command: str) -> Any:
     return import_module(f"plait.tools.{_MODULES.get(command, command)}")
 
 
-def parser() -> argparse.ArgumentParser:
-    top = argparse.ArgumentParser(prog="plait", description="See, steer and run kernel fusion.")
-    top.add_argument("--debug", action="store_true", help="show the traceback of an error")
+def parsed(args: Sequence[str] | None) -> argparse.Namespace:
+    """The command and its options; raises :class:`UsageError` if they cannot be understood."""
+    common = UsageParser(add_help=False)
+    common.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    top = UsageParser(
+        prog="plait", description="See, steer and run kernel fusion.", parents=[common]
+    )
+    top.add_argument("-v", "--version", action="version", version=versions())
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for name, help in _COMMANDS.items():
-        command = commands.add_parser(name, help=help, description=help.capitalize() + ".")
-        module_of(name).add_arguments(command)
-    return top
+    parsers: dict[str, UsageParser] = {}
+    for name, text in _COMMANDS.items():
+        parsers[name] = commands.add_parser(
+            name, parents=[common], help=text, description=text.capitalize() + "."
+        )
+        module_of(name).add_arguments(parsers[name])
+    given, unknown = top.parse_known_args(args)
+    if unknown:
+        fail(parsers[given.command], f"unrecognized arguments: {' '.join(unknown)}")
+    return given
 
 
 def main(args: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status."""
     from plait.tools.guard import guarded
 
-    given = parser().parse_args(args)
-    debug = given.debug or bool(os.environ.get("PLAIT_DEBUG"))
-    command = module_of(given.command)
-    return guarded(lambda: int(command.run(given)), debug)
+    words = list(sys.argv[1:] if args is None else args)
+
+    def run() -> int:
+        given = parsed(words)
+        return int(module_of(given.command).run(given))
+
+    return guarded(run, "--debug" in words or bool(os.environ.get("PLAIT_DEBUG")))
 
 
 if __name__ == "__main__":

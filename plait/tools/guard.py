@@ -5,11 +5,13 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable
+from traceback import extract_tb
 
 from xdsl.utils.exceptions import DiagnosticException, ParseError, VerifyException
 
 from plait.errors import PlaitError
 from plait.tools.output import drop_output, hold_streams, reason
+from plait.tools.usage import UsageError
 
 
 def guarded(run: Callable[[], int], debug: bool) -> int:
@@ -27,13 +29,13 @@ def guarded(run: Callable[[], int], debug: bool) -> int:
         return 1
     except KeyboardInterrupt:
         return 130
-    except (PlaitError, DiagnosticException, VerifyException, ParseError, OSError) as error:
+    except Exception as error:
         if isinstance(error, OSError):
             drop_output()
         if debug:
             raise
         print(one_line(error), file=sys.stderr)
-        return 1
+        return 2 if isinstance(error, UsageError) else 1
     finally:
         if collecting:
             gc.enable()
@@ -46,5 +48,22 @@ def one_line(error: Exception) -> str:
         return str(error) if placed else f"error: {error}"
     if isinstance(error, OSError):
         return f"error: {error.filename or 'output'}: {reason(error)}"
-    lines = [line for line in str(error).splitlines() if line.strip()]
-    return f"error: {lines[0] if lines else type(error).__name__}"
+    if isinstance(error, DiagnosticException | VerifyException | ParseError):
+        return f"error: {first_line(error)}"
+    return f"error: {unforeseen(error)}"
+
+
+def first_line(error: Exception) -> str:
+    """The first line of an error that says something."""
+    lines = [" ".join(line.split()) for line in str(error).splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__
+
+
+def unforeseen(error: Exception) -> str:
+    """A failure that nobody wrote a message for: what it is and where it arose."""
+    frames = extract_tb(error.__traceback__)
+    place = f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+    kind = type(error).__name__
+    text = first_line(error)
+    said = kind if text == kind else f"{kind}: {text}"
+    return f"{said}{place}; --debug shows the traceback"

@@ -29,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
 
 def load_model(text: str) -> tuple[Any, tuple[Any, ...]]:
     """What a function in a file makes: a model, or a function of tensors, and its arguments."""
-    from plait.tools.loading import import_file
+    from plait.tools.loading import import_file, of_user_code
 
     path, _, name = text.partition(":")
     name = name or "main"
@@ -37,7 +37,10 @@ def load_model(text: str) -> tuple[Any, tuple[Any, ...]]:
     make = getattr(module, name, None)
     if not callable(make):
         raise PlaitError(f"{path}: no function '{name}': expected one that returns a model")
-    made: Any = make()
+    try:
+        made: Any = make()
+    except Exception as error:
+        raise PlaitError(of_user_code(error, path)) from None
     pair = cast(tuple[Any, ...], made) if isinstance(made, tuple) else (made,)
     if len(pair) != 2 or not callable(pair[0]):
         raise PlaitError(f"{text}: expected a model and its inputs as the result, found {made!r}")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import os
 import re
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
+from inspect import signature
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass, PassPipeline
 from xdsl.printer import Printer
 from xdsl.universe import Universe
-from xdsl.utils.arg_spec import parse_pipeline
+from xdsl.utils.arg_spec import ArgSpec, parse_pipeline, parse_spec
 from xdsl.utils.exceptions import (
-    ArgSpecParseError,
     DiagnosticException,
     VerifyException,
 )
@@ -37,20 +37,28 @@ from plait.tools.diagnostics import (
     place_of,
 )
 from plait.tools.expected import expectations, mismatches
-from plait.tools.guard import guarded
+from plait.tools.guard import first_line, guarded, unforeseen
+from plait.tools.levels import complaint as idle
 from plait.tools.output import reason, write_text
-
-
-def suggestion(name: str, known: Sequence[str]) -> str:
-    """`; did you mean 'x'?` for the nearest known name, or nothing."""
-    near = difflib.get_close_matches(name, known, n=1)
-    return f"; did you mean '{near[0]}'?" if near else ""
+from plait.tools.usage import (
+    UsageError,
+    fail,
+    known_name,
+    parsed_spec,
+    pattern,
+    suggestion,
+    versions,
+)
 
 
 class PlaitOptMain(xDSLOptMain):
     """The driver. What ``--load`` defines is given before options are parsed."""
 
     loaded: Sequence[Universe] = ()
+    own_passes: tuple[str, ...] = ()
+    """The passes of plait and of what was loaded."""
+    running: str | None = None
+    """The pass at work."""
 
     # What is available
 
@@ -74,6 +82,7 @@ class PlaitOptMain(xDSLOptMain):
         super().register_all_passes()
         for universe in self.universes():
             self.available_passes.update(universe.all_passes)
+            self.own_passes = (*self.own_passes, *universe.all_passes)
 
     def register_all_targets(self) -> None:
         from plait.lowering import get_all_targets
@@ -84,8 +93,10 @@ class PlaitOptMain(xDSLOptMain):
         self.available_targets.update(get_all_targets())
 
     def register_all_arguments(self, arg_parser: argparse.ArgumentParser) -> None:
+        type(self).version_format = versions()
         super().register_all_arguments(arg_parser)
         arg_parser.prog = "plait-opt"
+        arg_parser.error = partial(fail, arg_parser)
         flag: dict[str, Any] = {"default": False, "action": "store_true"}
         add = arg_parser.add_argument
         add("--mlir-print-op-generic", dest="print_op_generic", **flag)
@@ -105,22 +116,34 @@ class PlaitOptMain(xDSLOptMain):
     # The pipeline
 
     def setup_pipeline(self) -> None:
-        try:
-            specs = list(parse_pipeline(self.args.passes))
-        except ArgSpecParseError as error:
-            raise PlaitError(str(error)) from None
-        passes: list[ModulePass] = []
-        for spec in specs:
-            if spec.name not in self.available_passes:
-                near = suggestion(spec.name, list(self.available_passes))
-                raise PlaitError(f"unknown pass '{spec.name}'{near}")
-            try:
-                passes.append(self.available_passes[spec.name]().from_pass_spec(spec))
-            except (ValueError, TypeError) as error:
-                raise PlaitError(f"pass '{spec.name}': {error}") from None
+        specs = parsed_spec("--passes", lambda text: list(parse_pipeline(text)), self.args.passes)
+        passes = [self.made_pass(spec) for spec in specs]
+        self.check_target()
+        if self.args.print_ir_after:
+            name = known_name("pass", self.args.print_ir_after, self.available_passes)
+            if name not in (each.name for each in passes):
+                raise UsageError(f"--print-ir-after: pass '{name}' is not among those that run")
+        self.remarks_pattern = pattern("--remarks", self.args.remarks or "")
         self.timings: list[tuple[str, float]] = []
         self.started = time.perf_counter()
         self.pipeline = PassPipeline(tuple(passes), self.between_passes)
+
+    def made_pass(self, spec: ArgSpec) -> ModulePass:
+        known_name("pass", spec.name, self.available_passes)
+        try:
+            return self.available_passes[spec.name]().from_pass_spec(spec)
+        except (ValueError, TypeError, ImportError) as error:
+            raise UsageError(f"pass '{spec.name}': {first_line(error)}") from error
+
+    def check_target(self) -> None:
+        """Raises :class:`UsageError` for options that the target does not have."""
+        spec = parse_spec(self.args.target)
+        factory: Any = self.available_targets[spec.name]
+        try:
+            if not signature(factory).parameters:
+                factory().from_spec(spec)
+        except (ValueError, TypeError, ImportError) as error:
+            raise UsageError(f"target '{spec.name}': {first_line(error)}") from error
 
     def between_passes(
         self, previous: ModulePass | None, module: ModuleOp, following: ModulePass | None
@@ -138,8 +161,13 @@ class PlaitOptMain(xDSLOptMain):
 
                 self.semantics = Semantics()
             self.semantics.check(module, previous.name if previous is not None else None)
-        if following is not None and self.args.print_ir_before_all:
-            self.print_ir(f"IR before {following.name}", module)
+        self.running = None if following is None else following.name
+        if following is not None:
+            if self.args.print_ir_before_all:
+                self.print_ir(f"IR before {following.name}", module)
+            complaint = idle(following.name, module)
+            if complaint is not None:
+                print(f"{self.args.input_file or '<stdin>'}: warning: {complaint}", file=sys.stderr)
         self.started = time.perf_counter()
 
     def print_ir(self, title: str, module: ModuleOp) -> None:
@@ -215,13 +243,19 @@ class PlaitOptMain(xDSLOptMain):
             return "", [Diagnostic("error", " ".join(str(error).split("\n")[0].split()), place)]
         except RecursionError:
             return "", [Diagnostic("error", "regions are nested too deeply")]
+        except PlaitError:
+            raise
+        except Exception as error:
+            if self.running is None or self.args.debug:
+                raise
+            return "", [Diagnostic("error", f"pass '{self.running}' failed: {unforeseen(error)}")]
 
     def finish(self, found: list[remarks.Remark]) -> None:
         """What comes after the output: remarks and timings."""
         wanted = [r for r in found if self.args.remarks_filter in (None, r.kind)]
         if self.args.remarks is not None:
             for remark in wanted:
-                if re.search(self.args.remarks, remark.id):
+                if self.remarks_pattern.search(remark.id):
                     print(remark, file=sys.stderr)
         if self.args.remarks_output_file:
             from plait.tools.remark_files import write_remarks
@@ -232,10 +266,9 @@ class PlaitOptMain(xDSLOptMain):
                 print(f"{seconds * 1e3:10.2f} ms  {name}", file=sys.stderr)
 
     def list_passes(self) -> None:
-        for name in sorted(self.available_passes):
-            if name.split("-")[0] in ("lazy", "fuse", "nest", "convert"):
-                documentation = self.available_passes[name]().__doc__ or ""
-                print(f"{name:32} {documentation.strip().splitlines()[0] if documentation else ''}")
+        for name in sorted(set(self.own_passes)):
+            documentation = (self.available_passes[name]().__doc__ or "").strip()
+            print(f"{name:32} {documentation.partition(chr(10))[0]}".rstrip())
 
 
 def read_text(name: str) -> str:
@@ -269,7 +302,7 @@ def arranged(args: Sequence[str]) -> tuple[list[str], list[str]]:
             if equals:
                 return value
             if not queue:
-                raise PlaitError(f"option {flag} needs a value")
+                raise UsageError(f"option {flag} needs a value")
             return queue.pop(0)
 
         if flag in ("-p", "--passes"):
@@ -277,9 +310,9 @@ def arranged(args: Sequence[str]) -> tuple[list[str], list[str]]:
         elif flag == "--pipeline":
             name = taken()
             if name not in PIPELINES:
-                raise PlaitError(
+                raise UsageError(
                     f"unknown pipeline '{name}': expected one of {', '.join(PIPELINES)}"
-                    f"{suggestion(name, list(PIPELINES))}"
+                    f"{suggestion(name, PIPELINES)}"
                 )
             pipeline.extend(PIPELINES[name])
         elif flag == "--load":
@@ -308,7 +341,7 @@ def main(args: Sequence[str] | None = None) -> int:
             from plait.tools.loading import load
 
             cls = type("LoadedOptMain", (PlaitOptMain,), {"loaded": load(loads)})
-        return cls(args=rest).run_all()
+        return parsed_spec("--target", lambda words: cls(args=words), rest).run_all()
 
     return guarded(run, debug)
 
@@ -317,4 +350,4 @@ if __name__ == "__main__":
     sys.exit(main())
 
 
-__all__ = ["PlaitOptMain", "main", "read_text", "suggestion"]
+__all__ = ["PlaitOptMain", "main", "read_text"]

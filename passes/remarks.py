@@ -6,7 +6,7 @@ A pass reports with :func:`passed`, :func:`missed` and :func:`analysis`; each re
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -33,10 +33,13 @@ class Remark:
     """Stable, dotted: ``<dialect>.<reason>``."""
     message: str
     facts: dict[str, Fact] = field(default_factory=dict[str, Fact])
+    pass_name: str = ""
+    """The pass that decided, where one was run by its name."""
 
     def __str__(self) -> str:
         facts = "".join(f", {key}: {_show(value)}" for key, value in self.facts.items())
-        return f"remark: {self.kind}: [{self.id}] {self.message}{facts}"
+        by = f", pass: {self.pass_name}" if self.pass_name else ""
+        return f"remark: {self.kind}: [{self.id}] {self.message}{facts}{by}"
 
 
 def _show(value: Fact) -> str:
@@ -44,10 +47,16 @@ def _show(value: Fact) -> str:
 
 
 _collector: ContextVar[list[Remark] | None] = ContextVar("plait_remarks", default=None)
+_pass: ContextVar[str] = ContextVar("plait_pass", default="")
+
+
+def enter(name: str) -> None:
+    """From here on remarks are of the pass called ``name``, or of none for the empty name."""
+    _pass.set(name)
 
 
 @contextmanager
-def collect() -> Iterator[list[Remark]]:
+def collect() -> Generator[list[Remark], None, None]:
     """Within the ``with`` block, remarks are appended to the list it yields."""
     found: list[Remark] = []
     token = _collector.set(found)
@@ -65,7 +74,7 @@ def wanted() -> bool:
 def _emit(kind: RemarkKind, id: str, message: str, facts: dict[str, Fact]) -> None:
     collector = _collector.get()
     if collector is not None:
-        collector.append(Remark(kind, id, message, facts))
+        collector.append(Remark(kind, id, message, facts, _pass.get()))
 
 
 def passed(id: str, message: str, **facts: Fact) -> None:

@@ -63,7 +63,17 @@ def test_remarks_are_written(file: Path, suffix: str, tmp_path: Path) -> None:
     text = out.read_text()
     assert "fuse.group-formed" in text
     if suffix == "json":
-        assert {"kind", "id", "message", "facts"} <= set(json.loads(text)[0])
+        assert {"kind", "pass", "id", "message", "facts"} <= set(json.loads(text)[0])
+
+
+def test_every_remark_names_its_pass(file: Path) -> None:
+    result = run("plait-opt %s --pipeline default --convert-fuse-to-nest --remarks", file)
+    plan = run("plait explain %s", file)
+    for text in (result.err, plan.out):
+        found = [line.partition(", pass: ")[2] for line in text.splitlines()]
+        assert "fuse-form-groups" in found and all(found)
+    formed = next(line for line in result.err.splitlines() if "fuse.group-formed" in line)
+    assert formed.endswith(", pass: fuse-form-groups")
 
 
 def test_remarks_can_be_filtered(file: Path) -> None:

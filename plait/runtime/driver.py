@@ -13,6 +13,7 @@ from xdsl.utils.arg_spec import parse_pipeline
 from plait import collector
 from plait.dtypes import Array
 from plait.errors import PlaitError
+from plait.passes import remarks
 from plait.passes.pipelines import PIPELINES
 
 BACKENDS = ("numpy", "cpu", "cuda-sim", "cuda")
@@ -43,7 +44,11 @@ def apply(module: ModuleOp, passes: Sequence[str], target: str | None = None) ->
             made: Any = available[spec.name]().from_pass_spec(spec)
             if target is not None and "target" in made.__dataclass_fields__:
                 made = replace(made, target=target)
-            made.apply(context, module)
+            remarks.enter(spec.name)
+            try:
+                made.apply(context, module)
+            finally:
+                remarks.enter("")
         module.verify()
 
 

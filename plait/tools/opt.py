@@ -162,6 +162,7 @@ class PlaitOptMain(xDSLOptMain):
                 self.semantics = Semantics()
             self.semantics.check(module, previous.name if previous is not None else None)
         self.running = None if following is None else following.name
+        remarks.enter(self.running or "")
         if following is not None:
             if self.args.print_ir_before_all:
                 self.print_ir(f"IR before {following.name}", module)
@@ -249,6 +250,9 @@ class PlaitOptMain(xDSLOptMain):
             if self.running is None or self.args.debug:
                 raise
             return "", [Diagnostic("error", f"pass '{self.running}' failed: {unforeseen(error)}")]
+        finally:
+            self.running = None
+            remarks.enter("")
 
     def finish(self, found: list[remarks.Remark]) -> None:
         """What comes after the output: remarks and timings."""

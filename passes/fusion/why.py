@@ -9,7 +9,8 @@ from xdsl.ir import Operation
 
 from plait.errors import PlaitError
 from plait.passes.fusion.merged import Merged
-from plait.passes.fusion.plan import Plan, functions_with_groups
+from plait.passes.fusion.plan import Plan
+from plait.passes.fusion.record import Record
 from plait.passes.remarks import Remark, RemarkKind
 
 ADVICE = {
@@ -39,36 +40,42 @@ ADVICE = {
 """What would have to change, by the reason for a refusal."""
 
 
-def why(module: ModuleOp, found: Sequence[Remark], names: tuple[str, str]) -> str:
+def explained(
+    module: ModuleOp, found: Sequence[Remark], names: Sequence[str], kind: str | None = None
+) -> list[str]:
+    """Lines about a plan: all decisions, those about one kernel, or why two are not one.
+
+    Decisions may be of one ``kind`` only. Raises :class:`PlaitError` for unknown kernels, with the
+    names there are, and for more than two.
+    """
+    if len(names) > 2:
+        raise PlaitError(f"expected at most two kernels, found {len(names)}")
+    record = Record(module, found)
+    kernels = [record.kernel(name) for name in names]
+    if len(names) == 2:
+        return why(record, (names[0], names[1])).splitlines()
+    shown = record.about(*kernels) if kernels else record.decisions
+    moved = [f"'{name}' is part of '{now}'" for name, now in zip(names, kernels, strict=True)]
+    head = [line for line, name, now in zip(moved, names, kernels, strict=True) if name != now]
+    return head + [str(remark) for remark in shown if kind in (None, remark.kind)]
+
+
+def why(record: Record, names: tuple[str, str]) -> str:
     """What is known about two kernels of a plan; raises :class:`PlaitError` for unknown names."""
     if names[0] == names[1]:
         raise PlaitError(f"expected two different kernels, found '{names[0]}' twice")
-    for function in functions_with_groups(module):
-        plan = Plan.read(function)
-        labels = plan.graph.names
-        if all(name in labels for name in names):
-            return _between(plan, found, names)
-    merged = [r for r in found if r.kind is RemarkKind.PASSED and _about(r, names)]
-    if merged:
-        return f"'{names[0]}' and '{names[1]}' are one kernel:\n  {merged[-1]}"
-    known = [n for f in functions_with_groups(module) for n in Plan.read(f).graph.names]
-    missing = next(name for name in names if name not in known)
-    shown = ", ".join(known[:12]) + (", ..." if len(known) > 12 else "")
-    raise PlaitError(f"no kernel '{missing}' in the plan: found {shown}")
+    first, second = map(record.kernel, names)
+    if first == second:
+        merged = [r for r in record.about(first) if r.kind is RemarkKind.PASSED]
+        lines = "".join(f"\n  {remark}" for remark in merged)
+        return f"'{names[0]}' and '{names[1]}' are one kernel, '{first}':{lines}"
+    for plan in record.plans:
+        if first in plan.graph.names and second in plan.graph.names:
+            return _between(plan, record, (first, second))
+    return f"'{first}' and '{second}' are kernels of two functions"
 
 
-def _about(remark: Remark, names: Sequence[str]) -> bool:
-    """Whether a remark is about two kernels, maybe as they were before later merges."""
-    groups = remark.facts.get("groups")
-    return isinstance(groups, tuple) and set(map(_first, names)) <= set(map(_first, groups))
-
-
-def _first(name: str) -> str:
-    """The kernel that a merged one is named after."""
-    return name.split("+")[0]
-
-
-def _between(plan: Plan, found: Sequence[Remark], names: tuple[str, str]) -> str:
+def _between(plan: Plan, record: Record, names: tuple[str, str]) -> str:
     numbers = [plan.graph.names.index(name) for name in names]
     first, last = sorted(numbers)
     groups = [plan.groups[first], plan.groups[last]]
@@ -82,23 +89,24 @@ def _between(plan: Plan, found: Sequence[Remark], names: tuple[str, str]) -> str
         lines.append(f"  path:   {' -> '.join(plan.graph.names[node] for node in path)}")
     else:
         lines.append("  path:   none: neither needs the other")
-    reasons = [r for r in found if r.kind is RemarkKind.MISSED and _about(r, names)]
-    if reasons:
-        lines.append(f"  reason: [{reasons[-1].id}] {reasons[-1].message}")
+    reasons = [r for r in record.about(*names) if r.kind is RemarkKind.MISSED]
+    if between is not None:
+        advice = ADVICE["fuse.closes-cycle"]
+        lines.append("  reason: [fuse.closes-cycle]")
+    elif reasons:
+        reason = reasons[-1]
+        advice = ADVICE.get(reason.id)
+        lines.append(f"  reason: [{reason.id}] {reason.message.rpartition(' kernels: ')[2]}")
         lines += [
             f"          {key}: {value}"
-            for key, value in reasons[-1].facts.items()
+            for key, value in reason.facts.items()
             if key not in ("groups", "path")
         ]
-        advice = ADVICE.get(reasons[-1].id)
+        if reason.pass_name:
+            lines.append(f"          pass: {reason.pass_name}")
     else:
-        reason = "fuse.closes-cycle" if between is not None else "fuse.saves-nothing"
-        lines.append(
-            f"  reason: [{reason}] no pass considered them: they share no buffer"
-            if between is None
-            else f"  reason: [{reason}]"
-        )
-        advice = ADVICE[reason]
+        advice = ADVICE["fuse.saves-nothing"]
+        lines.append("  reason: [fuse.saves-nothing] no pass considered them")
     saved = Merged.of(groups).saved() if _connected(groups) else 0
     lines.append(f"  saving: {saved:,} bytes of memory traffic and one launch")
     if advice:

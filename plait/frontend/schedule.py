@@ -79,12 +79,9 @@ class Plan:
 
     def explain(self, *kernels: str) -> list[str]:
         """The decisions about a kernel, why two are not one, or all decisions, a line each."""
-        if len(kernels) == 2:
-            from plait.passes.fusion.why import why
+        from plait.passes.fusion.why import explained
 
-            return why(self.module, self.decisions, (kernels[0], kernels[1])).splitlines()
-        lines = [str(decision) for decision in self.decisions]
-        return [line for line in lines if all(name in line for name in kernels)]
+        return explained(self.module, self.decisions, kernels)
 
     @property
     def asm(self) -> Asm:

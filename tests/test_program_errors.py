@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -63,3 +64,47 @@ def test_cuda_text_of_a_tensor_program(tmp_path: Path, capsys: pytest.CaptureFix
 def test_an_unknown_target_is_refused_at_once() -> None:
     with pytest.raises(plait.PlaitError, match="unknown target 'cud'"):
         plait.schedule(plait.empty(2).exp(), target="cud")
+
+
+FUNCTION = """func.func @NAME(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = lazy.exp %x : tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+"""
+
+
+@pytest.mark.parametrize("command", ["report --json", "run --check --backend numpy", "explain"])
+def test_files_of_several_functions(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The program is @main, or the only function; it is never unclear which."""
+    path = tmp_path / "program.mlir"
+    outputs: list[str] = []
+    for names in (["main"], ["other"], ["other", "main"]):
+        path.write_text("".join(FUNCTION.replace("NAME", name) for name in names))
+        assert main([*command.split(), str(path)]) == 0
+        outputs.append(re.sub(r"\d+\.\d+ m?s", "", capsys.readouterr().out))
+    assert outputs[0] and outputs[0] == outputs[1] == outputs[2]
+    for names in ([], ["f", "g"]):
+        path.write_text("".join(FUNCTION.replace("NAME", name) for name in names))
+        assert main([*command.split(), str(path)]) == 1
+        found = ", ".join(f"@{name}" for name in names) or "none"
+        expected = "expected a function @main, or a single one"
+        assert capsys.readouterr().err == f"error: {path}: {expected}, found {found}\n"
+
+
+def test_a_call_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "program.mlir"
+    call = "%0 = func.call @f(%x) : (tensor<4xf32>) -> tensor<4xf32>"
+    caller = FUNCTION.replace("NAME", "main").replace("%0 = lazy.exp %x : tensor<4xf32>", call)
+    path.write_text(FUNCTION.replace("NAME", "f") + caller)
+    assert main(["report", str(path)]) == 1
+    assert capsys.readouterr().err == f"{path}:6:3: error: expected a function without calls\n"
+
+
+def test_bench_without_its_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "conformance", "--data", str(tmp_path)]) == 1
+    assert capsys.readouterr().err.count("\n") == 1
+    with pytest.raises(SystemExit, match="0"):
+        main(["bench", "--help"])
+    assert "exit status is 0" in capsys.readouterr().out

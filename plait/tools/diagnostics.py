@@ -72,10 +72,13 @@ class Source:
         return Place(self.file, self.first_line + line - 1, position - self.starts[line - 1] + 1)
 
     def parse(self, ctx: Context, implicit_module: bool = True) -> ModuleOp:
-        """The module that the text is; raises :class:`SourceError` if it is none."""
+        """The module that the text is, an empty one for no text; raises :class:`SourceError` if it
+        is none."""
         broken = next((m for m in _STRINGS.finditer(self.text) if m.group("broken")), None)
         if broken is not None:
             raise SourceError(Diagnostic("error", _BROKEN, self.place(broken.start())))
+        if not re.sub(r"//.*", "", self.text).strip():
+            return ModuleOp([])
         try:
             return LocatingParser(ctx, self).parse_module(implicit_module)
         except ParseError as error:

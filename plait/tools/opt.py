@@ -226,10 +226,7 @@ class PlaitOptMain(xDSLOptMain):
         source = Source(text, file, first_line)
         module: ModuleOp | None = None
         try:
-            empty = not re.sub(r"//.*", "", text).strip()
-            module = (
-                ModuleOp([]) if empty else source.parse(self.ctx, not self.args.no_implicit_module)
-            )
+            module = source.parse(self.ctx, not self.args.no_implicit_module)
             self.apply_passes(module)
             return self.output_resulting_program(module), []
         except SourceError as error:

@@ -8,13 +8,21 @@ from typing import Any, cast
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects.builtin import BFloat16Type, ModuleOp, TensorType
+from xdsl.dialects.builtin import BFloat16Type, ModuleOp, StringAttr, TensorType
+from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute
 from xdsl.utils.exceptions import VerifyException
 
 from plait import collector
 from plait.dtypes import Array, f32_to_bf16, is_bool, is_float, numpy_dtype
 from plait.errors import PlaitError
+from plait.tools.diagnostics import (
+    Diagnostic,
+    Source,
+    SourceError,
+    failing_operation,
+    place_of,
+)
 
 
 @dataclass
@@ -56,7 +64,10 @@ def random_array(type: Attribute, random: np.random.Generator) -> Array:
 
 
 def load_program(text: str) -> Program:
-    """Loads a program; every mistake in it is one line that says where."""
+    """Loads a program; every mistake in it is one line that says where.
+
+    Of a file of IR it is the function @main, or the only one; others are left out.
+    """
     path, _, function = text.partition(":")
     if path.endswith(".py"):
         return _from_python(path, function or "main")
@@ -68,13 +79,6 @@ def load_program(text: str) -> Program:
 
 
 def _from_ir(path: str) -> Program:
-    from plait.tools.diagnostics import (
-        Diagnostic,
-        Source,
-        SourceError,
-        failing_operation,
-        place_of,
-    )
     from plait.tools.opt import PlaitOptMain, read_text
 
     text = read_text(path)
@@ -91,7 +95,27 @@ def _from_ir(path: str) -> Program:
         message = f"{culprit.name}: {error}" if culprit is not None else str(error)
         shown = Diagnostic("error", message.split("\n")[0], place_of(culprit))
         raise PlaitError(shown.show(text, 1, path)) from None
+    _select(module, path)
     return Program(path, module, [])
+
+
+def _select(module: ModuleOp, path: str) -> None:
+    """Leaves one function in a module, called @main: @main itself, or the only one there is."""
+    functions = [op for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration]
+    names = [op.sym_name.data for op in functions]
+    if not functions or (len(functions) > 1 and "main" not in names):
+        found = ", ".join(f"@{name}" for name in names) or "none"
+        raise PlaitError(f"{path}: expected a function @main, or a single one, found {found}")
+    chosen = functions[names.index("main")] if "main" in names else functions[0]
+    calls = [op for op in chosen.walk() if isinstance(op, CallOp)]
+    if calls:
+        shown = Diagnostic("error", "expected a function without calls", place_of(calls[0]))
+        raise PlaitError(shown.show("", 1, path))
+    for function in functions:
+        if function is not chosen:
+            function.detach()
+            function.erase()
+    chosen.sym_name = StringAttr("main")
 
 
 def _from_python(path: str, function: str) -> Program:

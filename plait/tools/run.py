@@ -49,12 +49,10 @@ def seed(text: str) -> int:
 
 def run(args: argparse.Namespace) -> int:
     from plait.passes.analysis.counts import report
-    from plait.runtime.interpret import find_function
 
     driver.pipeline_passes(args.pipeline)
     say("tracing")
     program = load_program(args.program)
-    find_function(program.module, "main")
     operations = sum(1 for _ in program.module.walk()) - 3
     say("planning")
     plans = {

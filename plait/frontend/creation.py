@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from plait.dialects import lazy
-from plait.dtypes import Array, numpy_dtype, type_of_name
+from plait.dtypes import Array, type_of_name
 from plait.errors import PlaitError
+from plait.frontend.arguments import as_array
 from plait.frontend.movement import flat
 from plait.frontend.node import Scalar, element_of
 from plait.frontend.tensor import Tensor
@@ -32,12 +33,18 @@ def empty(
 
 def tensor(data: Any, dtype: Any = None, name: str | None = None, donated: bool = False) -> Tensor:
     """An input with data: a numpy array, a number or nested lists (floats become float32)."""
-    array = np.asarray(data)
+    try:
+        array = np.asarray(data)
+    except ValueError as error:
+        raise PlaitError(
+            f"expected an array or even lists: {str(error).split(chr(10))[0]}"
+        ) from None
     if dtype is None and not isinstance(data, np.ndarray) and array.dtype == np.float64:
         array = array.astype(np.float32)
     element = element_of(array.dtype if dtype is None else dtype)
     made = Tensor(None, (), array.shape, element)
-    made.array = np.ascontiguousarray(array.astype(numpy_dtype(element))).reshape(array.shape)
+    carried = as_array(array, element, "data").copy()
+    made.array = np.ascontiguousarray(carried).reshape(array.shape)
     made.name, made.donated = name, donated
     return made
 

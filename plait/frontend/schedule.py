@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from plait.dtypes import Array
 from plait.errors import PlaitError
+from plait.frontend.arguments import bound
 from plait.frontend.tensor import Tensor
 from plait.frontend.trace import build_module
 from plait.passes import remarks
@@ -53,7 +54,7 @@ class Plan:
         self.program = program
         """The program, level 1."""
         self.inputs = list(inputs)
-        """The tensor of each argument."""
+        """The tensor of each argument, in the order in which the program first uses them."""
         self.target = target
         with remarks.collect() as decisions:
             self.module = driver.planned(program, pipeline, target)
@@ -88,28 +89,21 @@ class Plan:
         """The text at each level."""
         return Asm(self)
 
-    def run(self, *arrays: Any, backend: str = "cpu") -> list[Array]:
-        """The outputs, computed from the data of the inputs, or from ``arrays`` for those without
-        data, in order. With an array for every input, all of them are taken from ``arrays``."""
+    def run(self, *arrays: Any, backend: str = "cpu", **named: Any) -> list[Array]:
+        """The outputs, in the order of the tensors that were given to :func:`schedule`.
+
+        ``arrays`` are the data of the inputs without data, in the order of ``inputs``: that in
+        which the program first uses them, walking the outputs from the first on and operands from
+        the left. With an array for every input, all of them are taken from ``arrays``. Inputs may
+        be given by name too: ``plan.run(x=array)`` for ``plait.empty(..., name="x")``, and
+        ``input<position>`` for those without one. Arrays must have the shape and dtype of their
+        input, bfloat16 as ``uint16`` bit patterns; numbers and lists are converted.
+
+        Raises :class:`PlaitError` with the name of the input that an array does not fit.
+        """
         if backend not in self._compiled:
             self._compiled[backend] = driver.compiled(self.module, backend, self.target)
-        return self._compiled[backend].run(*self.arguments(arrays))
-
-    def arguments(self, arrays: Sequence[Any]) -> list[Array]:
-        """An array for each argument; raises :class:`PlaitError` if some are missing."""
-        if len(arrays) == len(self.inputs):
-            return [np.asarray(array) for array in arrays]
-        missing = [tensor for tensor in self.inputs if tensor.array is None]
-        if len(arrays) != len(missing):
-            raise PlaitError(
-                f"the program has {len(missing)} inputs without data: expected as many arrays, "
-                f"found {len(arrays)}"
-            )
-        given = iter(arrays)
-        return [
-            np.asarray(next(given)) if tensor.array is None else tensor.array
-            for tensor in self.inputs
-        ]
+        return self._compiled[backend].run(*bound(self.inputs, arrays, named))
 
 
 def schedule(*outputs: Tensor, pipeline: str = "default", target: str | None = None) -> Plan:

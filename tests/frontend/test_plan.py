@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -68,6 +71,75 @@ def test_missing_arrays_are_counted() -> None:
     plan = plait.schedule(plait.empty(2) + plait.empty(2))
     with pytest.raises(plait.PlaitError, match="2 inputs without data"):
         plan.run(np.zeros(2, np.float32))
+
+
+def test_results_are_in_the_order_of_the_outputs() -> None:
+    x, w = plait.empty(2, 3, name="x"), plait.empty(3, 4)
+    plan = plait.schedule(w * 2, x @ w, x, w * 2, w)
+    a, b = np.arange(6, dtype="f").reshape(2, 3), np.arange(12, dtype="f").reshape(3, 4)
+    wanted = [b * 2, a @ b, a, b * 2, b]
+    assert [tensor.shape for tensor in plan.inputs] == [(3, 4), (2, 3)]
+    for backend in ("cpu", "numpy"):
+        ways: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
+            ((b, a), {}),
+            ((b,), {"x": a}),
+            ((a,), {"input0": b}),
+            ((), {"x": a, "input0": b}),
+            ((b.tolist(), a.tolist()), {}),
+        ]
+        for arrays, named in ways:
+            results = plan.run(*arrays, backend=backend, **named)
+            for result, want in zip(results, wanted, strict=True):
+                np.testing.assert_array_equal(result, want)
+
+
+def test_data_can_be_replaced_by_name() -> None:
+    weight = plait.tensor(np.full(40, 2, np.float32), name="weight")
+    plan = plait.schedule(plait.empty(6, 40) * weight)
+    [result] = plan.run(X, weight=np.full(40, 3, np.float32))
+    np.testing.assert_array_equal(result, X * 3)
+    np.testing.assert_array_equal(plan.run(X)[0], X * 2)
+
+
+F4 = np.zeros(4, np.float32)
+WRONG: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
+    ((), {}, "2 inputs without data: expected as many arrays, found 0: x float32 (4,), input1 int"),
+    ((F4,), {}, "2 inputs without data"),
+    ((F4, F4, F4), {}, "found 3"),
+    ((F4,), {"y": F4}, "no input is called 'y': the inputs are x float32 (4,), input1 int64 (3,)"),
+    ((F4,), {"x": F4[:2]}, "input 'x': expected shape (4,), found (2,)"),
+    ((F4, F4), {}, "input 'input1': expected shape (3,), found (4,)"),
+    ((np.zeros(4), 0), {}, "input 'x': expected dtype float32, found float64: convert it with .as"),
+    ((["a", "b", "c", "d"], 0), {}, "input 'x': expected an array of real numbers"),
+    (([[1], [1, 2]], 0), {}, "input 'x': expected an array of real numbers"),
+    ((None, 0), {}, "input 'x': expected an array of real numbers"),
+    ((plait.zeros(4), 0), {}, "input 'x': expected an array, found a tensor"),
+]
+
+
+@pytest.mark.parametrize(("arrays", "named", "message"), WRONG)
+def test_arrays_that_do_not_fit(
+    arrays: tuple[Any, ...], named: dict[str, Any], message: str
+) -> None:
+    x, y = plait.empty(4, name="x"), plait.empty(3, dtype="int64")
+    plan = plait.schedule(x.exp(), y + 1)
+    with pytest.raises(plait.PlaitError, match=re.escape(message)) as caught:
+        plan.run(*arrays, **named)
+    assert "\n" not in str(caught.value)
+
+
+def test_two_inputs_of_one_name() -> None:
+    plan = plait.schedule(plait.empty(2, name="x") + plait.empty(2, name="x"))
+    with pytest.raises(plait.PlaitError, match="several inputs are called 'x'"):
+        plan.run(F4[:2], x=F4[:2])
+    np.testing.assert_array_equal(plan.run(F4[:2], F4[:2])[0], F4[:2])
+
+
+def test_bfloat16_is_converted_from_numbers() -> None:
+    plan = plait.schedule(plait.empty(2, dtype="bfloat16").float())
+    np.testing.assert_array_equal(plan.run([1.5, -2.0])[0], np.array([1.5, -2], np.float32))
+    from_data = plait.tensor([1.5, -2.0], dtype="bfloat16").float()
+    np.testing.assert_array_equal(from_data.numpy(), np.array([1.5, -2], np.float32))
 
 
 def test_explain_names_kernels() -> None:

@@ -4,7 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from plait.errors import PlaitError
+from plait.frontend.api import make_public
 from plait.frontend.tensor import Tensor
+
+__all__ = ["adam", "adamw", "sgd"]
+
+
+def matching(params: Sequence[Tensor], **others: Sequence[Tensor]) -> None:
+    """Raises :class:`PlaitError` unless there is one of each for every parameter, of its shape."""
+    for name, tensors in others.items():
+        if len(tensors) != len(params):
+            raise PlaitError(f"{len(params)} parameters, but {len(tensors)} {name}")
+        for number, (p, tensor) in enumerate(zip(params, tensors, strict=True)):
+            if p.shape != tensor.shape:
+                raise PlaitError(
+                    f"parameter {number} has shape {p.shape}, its place in {name} {tensor.shape}"
+                )
 
 
 def sgd(
@@ -18,6 +34,7 @@ def sgd(
 ) -> tuple[list[Tensor], list[Tensor]]:
     """Stochastic gradient descent as in PyTorch: new parameters and momenta (none without
     ``momenta``)."""
+    matching(params, grads=grads, momenta=params if momenta is None else momenta)
     new: list[Tensor] = []
     kept: list[Tensor] = []
     for number, (p, g) in enumerate(zip(params, grads, strict=True)):
@@ -44,6 +61,9 @@ def adam(
 ) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
     """Adam (Kingma and Ba, 2015): new parameters, first and second moments. ``step`` is the number
     of this step, from 1, as a float tensor of one element."""
+    matching(params, grads=grads, first=first, second=second)
+    if step.size != 1 or not step.is_floating:
+        raise PlaitError(f"'step' must be one float, found {step.dtype} of shape {step.shape}")
     a, b = betas
     rate = lr / (1 - Tensor.constant(a, step.element, step.shape) ** step)
     scale = (1 - Tensor.constant(b, step.element, step.shape) ** step).sqrt()
@@ -75,3 +95,6 @@ def adamw(
 ) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
     """Adam with decoupled weight decay (Loshchilov and Hutter, 2019)."""
     return adam(params, grads, first, second, step, lr, betas, eps, weight_decay, decoupled=True)
+
+
+make_public(globals())

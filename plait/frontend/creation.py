@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,10 @@ import numpy as np
 from plait.dialects import lazy
 from plait.dtypes import Array, type_of_name
 from plait.errors import PlaitError
+from plait.frontend.api import make_public
 from plait.frontend.arguments import as_array
 from plait.frontend.movement import flat
-from plait.frontend.node import Scalar, element_of
+from plait.frontend.node import Scalar, element_of, extents
 from plait.frontend.tensor import Tensor
 
 _UI32 = type_of_name("uint32")
@@ -23,10 +25,7 @@ def empty(
 ) -> Tensor:
     """An input without data: it is given when the program runs. A donated one may be updated in
     place, see :func:`assign`."""
-    extents = flat(shape)
-    if any(not isinstance(extent, int) or extent < 0 for extent in extents):  # pyright: ignore
-        raise PlaitError(f"expected extents of 0 or more, found {extents}")
-    tensor = Tensor(None, (), extents, element_of(dtype))
+    tensor = Tensor(None, (), extents(flat(shape)), element_of(dtype))
     tensor.name, tensor.donated = name, donated
     return tensor
 
@@ -67,8 +66,11 @@ def assign(target: Tensor, value: Tensor) -> Tensor:
 
 
 def full(*shape: Any, value: Scalar = 0, dtype: Any = "float32") -> Tensor:
-    """One value everywhere."""
-    return Tensor.constant(value, element_of(dtype), flat(shape))
+    """One value everywhere: ``full(2, 3, value=5)``, or ``full((2, 3), 5)`` as in PyTorch."""
+    first: Any = shape[0] if shape else ()
+    if len(shape) == 2 and isinstance(first, Sequence):
+        return full(first, value=shape[1], dtype=dtype)
+    return Tensor.constant(value, element_of(dtype), extents(flat(shape)))
 
 
 def zeros(*shape: Any, dtype: Any = "float32") -> Tensor:
@@ -79,9 +81,17 @@ def ones(*shape: Any, dtype: Any = "float32") -> Tensor:
     return full(*shape, value=1, dtype=dtype)
 
 
-def arange(start: int, stop: int | None = None, step: int = 1, dtype: Any = "int64") -> Tensor:
-    """Counts from ``start`` (0 if only one number is given) to before ``stop``."""
+def arange(
+    start: Scalar, stop: Scalar | None = None, step: Scalar = 1, dtype: Any = None
+) -> Tensor:
+    """Counts from ``start`` (0 if only one number is given) to before ``stop``: int64, or float32
+    if one of them is a float."""
     start, stop = (0, start) if stop is None else (start, stop)
+    numbers = (start, stop, step)
+    if step == 0 or not all(math.isfinite(number) for number in numbers):
+        raise PlaitError(f"arange takes finite numbers and a step that is not 0, found {numbers}")
+    if dtype is None:
+        dtype = "float32" if any(isinstance(number, float) for number in numbers) else "int64"
     count = max(math.ceil((stop - start) / step), 0)
     counted = Tensor.counting(0, element_of(dtype), (count,))
     scaled = counted * step if step != 1 else counted
@@ -91,12 +101,12 @@ def arange(start: int, stop: int | None = None, step: int = 1, dtype: Any = "int
 def linspace(start: float, stop: float, count: int, dtype: Any = "float32") -> Tensor:
     """``count`` numbers at equal distances, both ends included."""
     step = (stop - start) / max(count - 1, 1)
-    return Tensor.counting(0, element_of(dtype), (count,)) * step + start
+    return Tensor.counting(0, element_of(dtype), extents((count,))) * step + start
 
 
 def eye(rows: int, columns: int | None = None, dtype: Any = "float32") -> Tensor:
     """Ones on the diagonal."""
-    shape = (rows, rows if columns is None else columns)
+    shape = extents((rows, rows if columns is None else columns))
     i64 = type_of_name("int64")
     on = Tensor.counting(0, i64, shape) == Tensor.counting(1, i64, shape)
     return on.cast(dtype)
@@ -113,7 +123,7 @@ def key_of(seed: int | Tensor) -> Tensor:
 def random_bits(*shape: Any, key: int | Tensor) -> Tensor:
     """Uniform random words, a function of the key alone."""
     source = key_of(key)
-    return source.make(lazy.RngBitsOp, [source], flat(shape), _UI32)
+    return source.make(lazy.RngBitsOp, [source], extents(flat(shape)), _UI32)
 
 
 def rand(*shape: Any, key: int | Tensor, dtype: Any = "float32") -> Tensor:
@@ -124,9 +134,9 @@ def rand(*shape: Any, key: int | Tensor, dtype: Any = "float32") -> Tensor:
 
 def randn(*shape: Any, key: int | Tensor, dtype: Any = "float32") -> Tensor:
     """Standard normal, by Box and Muller (1958)."""
-    extents = flat(shape)
-    pair = rand((2, *extents), key=key)
-    first, second = (pair.narrow(0, k, 1).reshape(extents) for k in (0, 1))
+    final = extents(flat(shape))
+    pair = rand((2, *final), key=key)
+    first, second = (pair.narrow(0, k, 1).reshape(final) for k in (0, 1))
     radius = ((1 - first).log() * -2.0).sqrt()
     return (radius * (second * (2 * math.pi)).cos()).cast(dtype)
 
@@ -139,3 +149,6 @@ def randint(low: int, high: int, shape: Any, key: int | Tensor, dtype: Any = "in
 def data_of(inputs: list[Tensor]) -> list[Array | None]:
     """The data of inputs, None where there is none."""
     return [tensor.array for tensor in inputs]
+
+
+make_public(globals())

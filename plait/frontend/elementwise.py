@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Self
+from typing import Any, Self, cast
+
+import numpy as np
 
 from plait.dialects import lazy
 from plait.dtypes import ElementType, is_bool, is_float, type_of_name
@@ -44,6 +46,8 @@ class Elementwise(Movement):
         """A number as a tensor without axes that can meet this one; a tensor as it is."""
         if isinstance(value, Elementwise):
             return value
+        if isinstance(value, np.generic):
+            value = cast(Scalar, cast(Any, value).item())
         if not isinstance(value, int | float):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise PlaitError(f"expected a tensor or a number, found {type(value).__name__}")
         return self.constant(value, element or element_of_scalar(value, self.element), ())
@@ -122,26 +126,26 @@ class Elementwise(Movement):
     def __add__(self, other: Self | Scalar) -> Self:
         return self.binary(lazy.AddOp, other)
 
-    def __radd__(self, other: Scalar) -> Self:
+    def __radd__(self, other: Self | Scalar) -> Self:
         return self.binary(lazy.AddOp, other, swap=True)
 
     def __sub__(self, other: Self | Scalar) -> Self:
         return self.number().binary(lazy.SubOp, other)
 
-    def __rsub__(self, other: Scalar) -> Self:
+    def __rsub__(self, other: Self | Scalar) -> Self:
         return self.number().binary(lazy.SubOp, other, swap=True)
 
     def __mul__(self, other: Self | Scalar) -> Self:
         return self.binary(lazy.MulOp, other)
 
-    def __rmul__(self, other: Scalar) -> Self:
+    def __rmul__(self, other: Self | Scalar) -> Self:
         return self.binary(lazy.MulOp, other, swap=True)
 
     def __truediv__(self, other: Self | Scalar) -> Self:
         rhs = other.as_float() if isinstance(other, Elementwise) else other
         return self.as_float().binary(lazy.DivOp, rhs)
 
-    def __rtruediv__(self, other: Scalar) -> Self:
+    def __rtruediv__(self, other: Self | Scalar) -> Self:
         return self.as_float().binary(lazy.DivOp, other, swap=True)
 
     def __floordiv__(self, other: Self | Scalar) -> Self:
@@ -163,7 +167,7 @@ class Elementwise(Movement):
             return self * self
         return self.number().binary(lazy.PowOp, other)
 
-    def __rpow__(self, other: Scalar) -> Self:
+    def __rpow__(self, other: Self | Scalar) -> Self:
         return self.number().binary(lazy.PowOp, other, swap=True)
 
     def __neg__(self) -> Self:
@@ -172,11 +176,20 @@ class Elementwise(Movement):
     def __and__(self, other: Self | Scalar) -> Self:
         return self.binary(lazy.AndOp, other)
 
+    def __rand__(self, other: Self | Scalar) -> Self:
+        return self.binary(lazy.AndOp, other, swap=True)
+
     def __or__(self, other: Self | Scalar) -> Self:
         return self.binary(lazy.OrOp, other)
 
+    def __ror__(self, other: Self | Scalar) -> Self:
+        return self.binary(lazy.OrOp, other, swap=True)
+
     def __xor__(self, other: Self | Scalar) -> Self:
         return self.binary(lazy.XorOp, other)
+
+    def __rxor__(self, other: Self | Scalar) -> Self:
+        return self.binary(lazy.XorOp, other, swap=True)
 
     def __lshift__(self, other: Self | Scalar) -> Self:
         return self.binary(lazy.ShlOp, other)

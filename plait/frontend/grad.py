@@ -8,6 +8,7 @@ from typing import cast
 from plait.dialects import lazy
 from plait.dtypes import is_float
 from plait.errors import PlaitError
+from plait.frontend.api import make_public
 from plait.frontend.node import Node
 from plait.frontend.tensor import Tensor
 from plait.frontend.trace import topological
@@ -19,9 +20,10 @@ RULES: dict[type[lazy.LazyOp], Rule] = {**ELEMENTWISE, **STRUCTURE}
 
 
 def grad(
-    output: Tensor, inputs: Sequence[Tensor], grad_output: Tensor | None = None
+    output: Tensor, inputs: Tensor | Sequence[Tensor], grad_output: Tensor | None = None
 ) -> list[Tensor]:
-    """Gradients of ``output`` with respect to ``inputs``, each of its input's shape.
+    """Gradients of ``output`` with respect to ``inputs``, each of its input's shape; a list of one
+    for a single tensor.
 
     ``output`` is a scalar, or ``grad_output`` (of its shape) is the gradient that arrives at it.
     An input that the output does not depend on has a gradient of zeros. Raises
@@ -40,7 +42,8 @@ def grad(
         raise PlaitError(
             f"grad_output of shape {grad_output.shape} does not fit a result of {output.shape}"
         )
-    return _Reverse(output, inputs).run(grad_output.cast(output.element))
+    given = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    return _Reverse(output, given).run(grad_output.cast(output.element))
 
 
 class _Reverse:
@@ -85,3 +88,6 @@ class _Reverse:
             part = part.cast(source.element)
             known = self.gradients.get(id(source))
             self.gradients[id(source)] = part if known is None else known + part
+
+
+make_public(globals())

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Self, cast
 
+import numpy as np
+
 from plait.dialects import lazy, lazy_shapes
 from plait.dtypes import is_bool, is_float, type_of_name
 from plait.errors import PlaitError
+from plait.frontend.api import is_integer, shown
 from plait.frontend.node import checked, i64_attr
 from plait.frontend.reductions import Reductions
 
@@ -20,8 +23,9 @@ class Indexing(Reductions):
     __slots__ = ()
 
     def __getitem__(self, key: Any) -> Self:
-        """Integers, slices (with any step), None, Ellipsis, and one integer tensor."""
-        keys: list[Any] = list(cast(Any, key)) if isinstance(key, tuple) else [key]
+        """Integers, slices (with any step), None, Ellipsis, and one integer tensor, array or list;
+        raises :class:`PlaitError` for anything else, and for positions that are out of range."""
+        keys = self._keys(key)
         used = sum(1 for k in keys if k is not None and k is not Ellipsis)
         if used > self.ndim:
             raise PlaitError(f"{used} indices are too many for shape {self.shape}")
@@ -43,6 +47,22 @@ class Indexing(Reductions):
             else:
                 result = result._at(axis, int(k))
         return result
+
+    def _keys(self, key: Any) -> list[Any]:
+        """Indices one by one, those given by data as tensors."""
+        from plait.frontend.creation import tensor
+
+        given: list[Any] = list(cast(Any, key)) if isinstance(key, tuple) else [key]
+        keys = [tensor(k) if isinstance(k, list | np.ndarray) else k for k in given]
+        for k in keys:
+            plain = k is None or k is Ellipsis or isinstance(k, slice | Indexing)
+            if not plain and (isinstance(k, bool) or not is_integer(cast(object, k))):
+                raise PlaitError(f"an index is an integer, a slice, None or ..., found {shown(k)}")
+        if sum(isinstance(k, Indexing) for k in keys) > 1:
+            raise PlaitError("only one index may be a tensor")
+        if sum(k is Ellipsis for k in keys) > 1:
+            raise PlaitError("only one index may be '...'")
+        return keys
 
     def _at(self, axis: int, position: int) -> Self:
         extent = self.shape[axis]
@@ -81,7 +101,7 @@ class Indexing(Reductions):
 
     def gather(self, axis: int, index: Self) -> Self:
         """``result[i] = self[i with i[axis] = index[i]]``; ``index`` may be shorter elsewhere."""
-        axis = self.axis(axis)
+        axis = self.own_axis(axis)
         if index.ndim != self.ndim:
             raise PlaitError(f"gather from {self.shape} needs as many axes, found {index.shape}")
         bounds = [None if k == axis else (0, extent) for k, extent in enumerate(index.shape)]
@@ -92,7 +112,7 @@ class Indexing(Reductions):
 
     def index_select(self, axis: int, index: Self) -> Self:
         """Slices along an axis at positions; the axes of ``index`` take the axis's place."""
-        axis = self.axis(axis)
+        axis = self.own_axis(axis)
         flat = index.flatten() if index.ndim else index.reshape(1)
         lead, trail = self.shape[:axis], self.shape[axis + 1 :]
         full = (*lead, flat.shape[0], *trail)
@@ -101,7 +121,7 @@ class Indexing(Reductions):
 
     def scatter_kind(self, kind: lazy.ScatterKind, axis: int, index: Self, source: Self) -> Self:
         """This tensor with ``source`` combined into positions along an axis."""
-        axis = self.axis(axis)
+        axis = self.own_axis(axis)
         if index.shape != source.shape:
             raise PlaitError(
                 f"scatter needs positions and values of one shape, found {index.shape} and "

@@ -9,14 +9,35 @@ from typing import Any, Self, cast
 from plait.dialects import lazy, lazy_shapes
 from plait.dialects.lazy import ints
 from plait.errors import PlaitError
-from plait.frontend.node import Node, Scalar, Shape, checked, i64_attr, scalar_attr
+from plait.frontend.api import is_integer, shown
+from plait.frontend.node import (
+    Node,
+    Scalar,
+    Shape,
+    checked,
+    extents,
+    i64_attr,
+    scalar_attr,
+)
 
 
 def flat(args: Sequence[Any]) -> tuple[int, ...]:
     """Shapes and axes may be given as one sequence or as separate arguments."""
-    if len(args) == 1 and isinstance(args[0], Sequence):
-        return tuple(cast(Sequence[int], args[0]))
-    return tuple(args)
+    given: Sequence[Any] = args
+    if len(args) == 1 and isinstance(args[0], Sequence) and not isinstance(args[0], str | bytes):
+        given = cast(Sequence[Any], args[0])
+    if not all(is_integer(each) for each in given):
+        raise PlaitError(f"expected integers, found {', '.join(map(shown, args))}")
+    return tuple(int(each) for each in given)
+
+
+def _pair(pair: Any) -> tuple[int, int]:
+    """The padding of an axis on both sides; None for none."""
+    given = tuple(cast(Sequence[Any], pair)) if isinstance(pair, list | tuple) else (pair,)
+    if pair is None or len(given) == 2:
+        low, high = flat(given if pair is not None else (0, 0))
+        return low, high
+    raise PlaitError(f"padding takes a (low, high) pair or None for an axis, found {shown(pair)}")
 
 
 class Movement(Node):
@@ -31,10 +52,12 @@ class Movement(Node):
             raise PlaitError(f"cannot infer more than one extent of {target}")
         if -1 in target:
             known = math.prod(extent for extent in target if extent != -1)
+            if any(extent < -1 for extent in target):
+                raise PlaitError(f"expected extents of 0 or more, or one -1, found {target}")
             if known == 0 or self.size % known:
                 raise PlaitError(f"cannot reshape {self.shape} ({self.size} elements) to {target}")
             target = tuple(self.size // known if extent == -1 else extent for extent in target)
-        shape_ = checked(lambda: lazy_shapes.reshape(self.shape, target))
+        shape_ = checked(lambda: lazy_shapes.reshape(self.shape, extents(target)))
         return self if shape_ == self.shape else self.make(lazy.ReshapeOp, [self], shape_)
 
     view = reshape
@@ -49,8 +72,15 @@ class Movement(Node):
 
     def unflatten(self, axis: int, sizes: Sequence[int]) -> Self:
         """Splits an axis into several."""
-        axis = self.axis(axis)
+        axis = self.own_axis(axis)
         extent, known = self.shape[axis], math.prod(size for size in sizes if size != -1)
+        inferred = list(sizes).count(-1)
+        whole = known and not extent % known if inferred == 1 else known == extent and not inferred
+        if not whole or any(size < -1 for size in sizes):
+            raise PlaitError(
+                f"cannot split axis {axis} of shape {self.shape} ({extent} elements) into "
+                f"{tuple(sizes)}"
+            )
         full = tuple(extent // known if size == -1 else size for size in sizes)
         return self.reshape(*self.shape[:axis], *full, *self.shape[axis + 1 :])
 
@@ -123,7 +153,7 @@ class Movement(Node):
 
     def repeat_interleave(self, times: int, axis: int = 0) -> Self:
         """Every element ``times`` times in a row along an axis."""
-        axis = self.axis(axis)
+        axis = self.own_axis(axis)
         moved = self.unsqueeze(axis + 1)
         full = [*moved.shape[: axis + 1], times, *moved.shape[axis + 2 :]]
         return moved.expand(full).flatten(axis, axis + 1)
@@ -157,7 +187,7 @@ class Movement(Node):
 
     def narrow(self, axis: int, start: int, length: int) -> Self:
         """``length`` elements from ``start`` along one axis."""
-        axis = self.axis(axis)
+        axis = self.own_axis(axis)
         bounds: list[tuple[int, int] | None] = [None] * self.ndim
         bounds[axis] = (start, start + length)
         return self.shrink(bounds)
@@ -193,7 +223,7 @@ class Movement(Node):
         """Pads the last axes: ``(left, right, top, bottom, ...)`` from the last axis on as in
         PyTorch, or a ``(low, high)`` pair for every axis as in tinygrad."""
         if padding and not isinstance(padding[0], int):
-            pairs = [(int(pair[0]), int(pair[1])) if pair else (0, 0) for pair in padding]
+            pairs = [_pair(pair) for pair in padding]
         else:
             if len(padding) % 2 or len(padding) > 2 * self.ndim:
                 raise PlaitError(
@@ -228,7 +258,7 @@ class Movement(Node):
 
     def roll(self, shift: int, axis: int = 0) -> Self:
         """Moves elements along an axis; those that leave come in at the other end."""
-        axis = self.axis(axis)
+        axis = self.own_axis(axis)
         extent = self.shape[axis]
         shift = shift % extent if extent else 0
         if not shift:
@@ -240,7 +270,7 @@ class Movement(Node):
     def cat(self, *others: Self, axis: int = 0) -> Self:
         """Joins tensors along an axis."""
         parts = [self, *others]
-        axis = self.axis(axis)
+        axis = self.own_axis(axis)
         shape: Shape = checked(lambda: lazy_shapes.concat([p.shape for p in parts], axis))
         if len(parts) == 1:
             return self
@@ -248,18 +278,22 @@ class Movement(Node):
 
     def split(self, sizes: int | Sequence[int], axis: int = 0) -> list[Self]:
         """Pieces of ``sizes`` along an axis; a last piece may be shorter for a single size."""
-        axis = self.axis(axis)
+        axis = self.own_axis(axis)
         extent = self.shape[axis]
-        if isinstance(sizes, int):
+        if not isinstance(sizes, Sequence):
+            if sizes < 1:
+                raise PlaitError(f"split takes pieces of 1 or more elements, found {sizes}")
             sizes = [min(sizes, extent - start) for start in range(0, extent, sizes)]
-        if sum(sizes) != extent:
+        if sum(sizes) != extent or any(size < 0 for size in sizes):
             raise PlaitError(f"pieces of {list(sizes)} do not make up axis {axis} of {self.shape}")
         starts = [sum(sizes[:k]) for k in range(len(sizes))]
         return [self.narrow(axis, a, n) for a, n in zip(starts, sizes, strict=True)]
 
     def chunk(self, count: int, axis: int = 0) -> list[Self]:
         """At most ``count`` pieces of equal size along an axis; the last may be shorter."""
-        extent = self.shape[self.axis(axis)]
+        extent = self.shape[self.own_axis(axis)]
+        if count < 1:
+            raise PlaitError(f"chunk makes 1 or more pieces, found {count}")
         return self.split(max(-(-extent // count), 1), axis)
 
     def contiguous(self) -> Self:

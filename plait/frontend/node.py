@@ -25,6 +25,7 @@ from plait.dtypes import (
     type_of_name,
 )
 from plait.errors import PlaitError
+from plait.frontend.api import is_integer
 
 Shape = tuple[int, ...]
 Scalar = float | int | bool
@@ -36,6 +37,9 @@ Vjp = Callable[[Any], Sequence[Any]]
 
 class Node:
     """A tensor value that has not been computed."""
+
+    __array_ufunc__ = None
+    """numpy leaves arithmetic of arrays and tensors to tensors."""
 
     __slots__ = (
         "__weakref__",
@@ -108,6 +112,18 @@ class Node:
             "by its elements, or `.numpy()` to compute it"
         )
 
+    def __float__(self) -> float:
+        raise self._not_computed("float")
+
+    def __int__(self) -> int:
+        raise self._not_computed("int")
+
+    def _not_computed(self, kind: str) -> PlaitError:
+        return PlaitError(
+            f"a tensor has no value while the program is built: use `.cast('{kind}32')` to convert "
+            f"its elements, or `{kind}(x.item())` to compute it"
+        )
+
     # Making nodes
 
     def make(
@@ -153,22 +169,40 @@ class Node:
     def axis(self, axis: int, extra: int = 0) -> int:
         """An axis, counted from the end if negative; ``extra`` axes may be added."""
         rank = self.ndim + extra
-        if not -rank <= axis < max(rank, 1):
+        if not -max(rank, 1) <= axis < max(rank, 1):
             raise PlaitError(
-                f"axis {axis} is out of range for shape {self.shape}: expected {-rank} to "
-                f"{rank - 1}"
+                f"axis {axis} is out of range for shape {self.shape}: expected {-max(rank, 1)} to "
+                f"{max(rank, 1) - 1}"
             )
         return axis % rank if rank else 0
+
+    def own_axis(self, axis: int) -> int:
+        """An axis of a tensor that has some; raises :class:`PlaitError` for one without."""
+        if not self.shape:
+            raise PlaitError(f"axis {axis} of a tensor without axes: expected one with some")
+        return self.axis(axis)
+
+    def require_axes(self, count: int) -> None:
+        """Raises :class:`PlaitError` for a tensor of fewer axes."""
+        if self.ndim < count:
+            raise PlaitError(f"expected a tensor of {count} axes or more, found shape {self.shape}")
 
     def axes(self, axes: int | Sequence[int] | None) -> tuple[int, ...]:
         """Axes, all of them for None; an axis may be named once."""
         if axes is None:
             return tuple(range(self.ndim))
-        given = [axes] if isinstance(axes, int) else list(axes)
+        given = list(axes) if isinstance(axes, Sequence) else [axes]
         found = tuple(self.axis(axis) for axis in given) if self.ndim else ()
         if len(set(found)) != len(found):
             raise PlaitError(f"axes {tuple(given)} of shape {self.shape} name an axis twice")
         return found
+
+
+def extents(shape: Sequence[Any]) -> Shape:
+    """A shape, checked: extents are integers of 0 or more."""
+    if not all(is_integer(extent) and 0 <= extent < 2**63 for extent in shape):
+        raise PlaitError(f"expected extents of 0 or more in 63 bits, found {tuple(shape)}")
+    return tuple(int(extent) for extent in shape)
 
 
 def i64_attr(value: int) -> IntegerAttr[Any]:

@@ -183,6 +183,9 @@ class Reductions(Elementwise):
     def __matmul__(self, other: Self) -> Self:
         return self.matmul(other)
 
+    def __rmatmul__(self, other: Self) -> Self:
+        return other.matmul(self)
+
 
 def _no_gradient(gradient: object) -> tuple[object, ...]:
     return ()

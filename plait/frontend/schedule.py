@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from plait.dtypes import Array
 from plait.errors import PlaitError
+from plait.frontend.api import make_public, shown
 from plait.frontend.arguments import bound
 from plait.frontend.tensor import Tensor
 from plait.frontend.trace import build_module
@@ -108,10 +109,21 @@ class Plan:
 
 def schedule(*outputs: Tensor, pipeline: str = "default", target: str | None = None) -> Plan:
     """Plans the program that computes ``outputs``."""
+    if not outputs:
+        raise PlaitError("schedule needs at least one tensor")
     program, inputs = build_module(outputs)
     if target is not None:
         targets.get(target)
     return Plan(program, inputs, pipeline, target)
+
+
+def outputs_of(made: Any) -> list[Tensor]:
+    """What a function returned as a list of tensors; raises :class:`PlaitError` if it is none."""
+    several = isinstance(made, list | tuple)
+    listed: list[Any] = list(cast(Sequence[Any], made)) if several else [made]
+    if not listed or any(not isinstance(each, Tensor) for each in listed):
+        raise PlaitError(f"expected a tensor or a sequence of them as result, found {shown(made)}")
+    return listed
 
 
 def compile(
@@ -131,9 +143,9 @@ def compile(
         key = tuple((array.shape, array.dtype) for array in taken)
         if key not in plans:
             inputs = [empty(array.shape, dtype=array.dtype) for array in taken]
-            outputs = function(*inputs)
+            outputs: Any = function(*inputs)
             single = isinstance(outputs, Tensor)
-            listed = [outputs] if single else list(cast(Sequence[Tensor], outputs))
+            listed = outputs_of(outputs)
             program, order = build_module(listed, inputs)
             plans[key] = Plan(program, order, pipeline), single
         plan, single = plans[key]
@@ -141,3 +153,6 @@ def compile(
         return results[0] if single else results
 
     return compiled
+
+
+make_public(globals())

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from plait.errors import PlaitError
+from plait.frontend.api import make_public
 from plait.frontend.tensor import Tensor
 
 Sizes = int | Sequence[int]
@@ -13,9 +14,12 @@ Sizes = int | Sequence[int]
 
 def per_axis(value: Sizes, count: int, name: str) -> tuple[int, ...]:
     """One number for every spatial axis, or one for each."""
-    values = (value,) * count if isinstance(value, int) else tuple(value)
+    values = tuple(value) if isinstance(value, Sequence) else (value,) * count
     if len(values) != count:
         raise PlaitError(f"'{name}' takes one number or {count}, found {values}")
+    least = 0 if "padding" in name else 1
+    if not all(least <= each < 2**31 for each in values):
+        raise PlaitError(f"'{name}' takes numbers of {least} or more in 31 bits, found {values}")
     return values
 
 
@@ -178,3 +182,6 @@ def conv_transpose(
 
     result = as_composite(result, (x, weight), gradients)
     return result if bias is None else result + bias.reshape(1, -1, *(1,) * rank)
+
+
+make_public(globals())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from plait.errors import PlaitError
+from plait.frontend.api import make_public
 from plait.frontend.creation import rand
 from plait.frontend.tensor import Tensor
 from plait.nn.conv import Sizes, conv, conv_transpose
@@ -192,8 +193,10 @@ def scaled_dot_product_attention(
 ) -> Tensor:
     """softmax(query @ key.T * scale + mask) @ value over (..., length, size) (Vaswani et al.,
     2017). A mask of booleans says what takes part; one of floats is added."""
+    for each in (query, key, value):
+        each.require_axes(3 if enable_gqa else 2)
     if enable_gqa:
-        if query.shape[-3] % key.shape[-3]:
+        if not key.shape[-3] or query.shape[-3] % key.shape[-3]:
             raise PlaitError(
                 f"{query.shape[-3]} query heads are no multiple of {key.shape[-3]} key heads"
             )
@@ -259,3 +262,6 @@ def softmax(x: Tensor, dim: int = -1) -> Tensor:
 
 def log_softmax(x: Tensor, dim: int = -1) -> Tensor:
     return x.log_softmax(dim)
+
+
+make_public(globals())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from plait.errors import PlaitError
+from plait.frontend.api import make_public
 from plait.frontend.tensor import Tensor
 
 
@@ -23,6 +24,7 @@ def nll_loss(
     log_probabilities: Tensor, target: Tensor, ignore_index: int = -100, reduction: str = "mean"
 ) -> Tensor:
     """Negative log likelihood of classes: (N, C, ...) by class numbers (N, ...)."""
+    log_probabilities.require_axes(2)
     counted = target != ignore_index
     safe = counted.where(target, 0).unsqueeze(1)
     picked = log_probabilities.gather(1, safe).squeeze(1)
@@ -41,6 +43,7 @@ def cross_entropy(
 ) -> Tensor:
     """Cross entropy of logits (N, C, ...) and class numbers (N, ...), or probabilities of the
     logits' shape."""
+    logits.require_axes(2)
     log = logits.log_softmax(1)
     if target.is_floating:
         classes = logits.shape[1]
@@ -76,7 +79,9 @@ def huber_loss(x: Tensor, target: Tensor, reduction: str = "mean", delta: float 
 
 
 def smooth_l1_loss(x: Tensor, target: Tensor, reduction: str = "mean", beta: float = 1.0) -> Tensor:
-    """The Huber loss over ``beta``."""
+    """The Huber loss over ``beta``; the absolute one for 0."""
+    if beta == 0:
+        return l1_loss(x, target, reduction)
     return huber_loss(x, target, reduction, beta) * (1 / beta)
 
 
@@ -92,3 +97,6 @@ def kl_div(log_input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor
     positive = target > 0
     safe = positive.where(target, 1.0)
     return reduced(positive.where(target * (safe.log() - log_input), 0.0), reduction)
+
+
+make_public(globals())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from plait.errors import PlaitError
+from plait.frontend.api import make_public
 from plait.frontend.tensor import Tensor
 
 
@@ -21,6 +22,15 @@ def normalised(x: Tensor, axes: Sequence[int], eps: float) -> Tensor:
     return centred * (variance + eps).rsqrt()
 
 
+def last_axes(x: Tensor, shape: int | Sequence[int]) -> tuple[list[int], list[int]]:
+    """The shape that a norm is over, and its axes; raises :class:`PlaitError` if ``x`` does not end
+    in it."""
+    last = list(shape) if isinstance(shape, Sequence) else [shape]
+    if len(last) > x.ndim or list(x.shape[x.ndim - len(last) :]) != last:
+        raise PlaitError(f"normalized_shape {tuple(last)} does not end shape {x.shape}")
+    return last, list(range(x.ndim - len(last), x.ndim))
+
+
 def batch_norm(
     x: Tensor,
     running_mean: Tensor | None = None,
@@ -32,6 +42,7 @@ def batch_norm(
 ) -> Tensor:
     """Batch normalisation of (N, C, ...) (Ioffe and Szegedy, 2015): by the batch's statistics when
     training, else by the running ones."""
+    x.require_axes(2)
     shape = (1, -1, *(1,) * (x.ndim - 2))
     if training:
         axes = [k for k in range(x.ndim) if k != 1]
@@ -46,6 +57,7 @@ def batch_norm_stats(
     x: Tensor, running_mean: Tensor, running_var: Tensor, momentum: float = 0.1
 ) -> tuple[Tensor, Tensor]:
     """The running mean and (unbiased) variance after a batch (N, C, ...)."""
+    x.require_axes(2)
     axes = [k for k in range(x.ndim) if k != 1]
     mean, var = x.mean(axes), x.var(axes)
     return (
@@ -62,10 +74,7 @@ def layer_norm(
     eps: float = 1e-5,
 ) -> Tensor:
     """Layer normalisation over the last axes (Ba et al., 2016)."""
-    shape = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
-    if list(x.shape[x.ndim - len(shape) :]) != shape:
-        raise PlaitError(f"normalized_shape {tuple(shape)} does not end shape {x.shape}")
-    axes = list(range(x.ndim - len(shape), x.ndim))
+    shape, axes = last_axes(x, normalized_shape)
     return affine(normalised(x, axes, eps), weight, bias, shape)
 
 
@@ -77,7 +86,8 @@ def group_norm(
     eps: float = 1e-5,
 ) -> Tensor:
     """Group normalisation of (N, C, ...) (Wu and He, 2018)."""
-    if x.shape[1] % num_groups:
+    x.require_axes(2)
+    if num_groups < 1 or x.shape[1] % num_groups:
         raise PlaitError(f"{num_groups} groups do not divide the channels of shape {x.shape}")
     split = x.reshape(x.shape[0], num_groups, -1)
     scaled = normalised(split, [2], eps).reshape(x.shape)
@@ -88,6 +98,7 @@ def instance_norm(
     x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:
     """Instance normalisation of (N, C, ...)."""
+    x.require_axes(2)
     scaled = normalised(x, list(range(2, x.ndim)), eps)
     return affine(scaled, weight, bias, (1, -1, *(1,) * (x.ndim - 2)))
 
@@ -99,7 +110,9 @@ def rms_norm(
     eps: float = 1e-6,
 ) -> Tensor:
     """Normalisation by the root mean square over the last axes (Zhang and Sennrich, 2019)."""
-    shape = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
-    axes = list(range(x.ndim - len(shape), x.ndim))
+    shape, axes = last_axes(x, normalized_shape)
     scaled = x * ((x * x).mean(axes, keepdim=True) + eps).rsqrt()
     return affine(scaled, weight, None, shape)
+
+
+make_public(globals())

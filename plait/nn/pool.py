@@ -6,8 +6,13 @@ import math
 from collections.abc import Sequence
 
 from plait.dtypes import type_of_name
+from plait.errors import PlaitError
+from plait.frontend.api import make_public
 from plait.frontend.tensor import Tensor
 from plait.nn.conv import Sizes, as_composite, per_axis
+
+LARGEST_COUNT = 4096
+"""Pieces of different extents along an axis; each is a slice of its own in the program."""
 
 
 def windows_of(
@@ -21,6 +26,7 @@ def windows_of(
 ) -> Tensor:
     """Windows over the last axes of ``x``, padded with ``value``."""
     rank = len(sizes)
+    x.require_axes(rank)
     lead = x.ndim - rank
     high = list(padding)
     if ceil_mode:
@@ -94,12 +100,15 @@ def avg_pool(
 def adaptive_avg_pool(x: Tensor, output_size: Sizes, rank: int) -> Tensor:
     """The means of ``output_size`` near-equal pieces along each of the last axes."""
     sizes = per_axis(output_size, rank, "output_size")
+    x.require_axes(rank)
     for k, size in enumerate(sizes):
         axis = x.ndim - rank + k
         extent = x.shape[axis]
         if extent % size == 0:
             x = x.unflatten(axis, (size, extent // size)).mean(axis + 1)
             continue
+        if size > LARGEST_COUNT:
+            raise PlaitError(f"'output_size' takes up to {LARGEST_COUNT} pieces, found {size}")
         pieces = [
             x.narrow(axis, i * extent // size, -(-(i + 1) * extent // size) - i * extent // size)
             for i in range(size)
@@ -107,3 +116,6 @@ def adaptive_avg_pool(x: Tensor, output_size: Sizes, rank: int) -> Tensor:
         first, *rest = [piece.mean(axis, keepdim=True) for piece in pieces]
         x = first.cat(*rest, axis=axis)
     return x
+
+
+make_public(globals())

@@ -25,7 +25,8 @@ class Plan:
 
     @staticmethod
     def read(function: FuncOp) -> Plan:
-        """Reads the groups of a function of one block."""
+        """Reads the groups of a function of one block; drops those whose results nobody reads."""
+        drop_dead_groups(function)
         groups = [op for op in only_block(function).ops if isinstance(op, GroupOp)]
         number: dict[Operation, int] = {group: k for k, group in enumerate(groups)}
         edges = [
@@ -75,6 +76,14 @@ class Plan:
             assert terminator is not None
             block.insert_ops_before(everything, terminator)
         return True
+
+
+def drop_dead_groups(function: FuncOp) -> None:
+    """Erases the groups that no result of the function needs."""
+    for op in reversed(list(only_block(function).ops)):
+        if isinstance(op, GroupOp) and all(result.first_use is None for result in op.results):
+            op.detach()
+            op.erase()
 
 
 def functions_with_groups(module: ModuleOp) -> list[FuncOp]:

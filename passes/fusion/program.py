@@ -100,8 +100,7 @@ class Program:
         for op in block.ops:
             if op in live:
                 role = role_of(op)
-                numbers = tuple(program.number[operand] for operand in op.operands)
-                program._append(op.results[0], op, role, numbers)
+                program._append(op.results[0], op, role, _sources(program, op))
         program.results = tuple(program.number[value] for value in terminator.arguments)
         program.aliased = _aliased_results(function)
         return program
@@ -115,9 +114,9 @@ class Program:
         self.ops.append(op)
         self.sizes.append(_size(value))
         self.roles.append(Role.SOURCE if self.sizes[-1] == 0 else role)
-        self.sources.append(() if self.sizes[-1] == 0 else sources)
+        self.sources.append(sources)
         self.users.append([])
-        for source in dict.fromkeys(self.sources[-1]):
+        for source in dict.fromkeys(sources):
             self.users[source].append(node)
 
     def __len__(self) -> int:
@@ -129,6 +128,7 @@ class Program:
 
 
 def _live_operations(terminator: Operation) -> set[Operation]:
+    """What the results need; a tensor without elements needs nothing."""
     live = set[Operation]()
     pending: list[Operation] = [terminator]
     while pending:
@@ -136,8 +136,16 @@ def _live_operations(terminator: Operation) -> set[Operation]:
             owner = operand.owner
             if isinstance(owner, Operation) and owner not in live:
                 live.add(owner)
-                pending.append(owner)
+                if _size(operand):
+                    pending.append(owner)
     return live
+
+
+def _sources(program: Program, op: Operation) -> tuple[int, ...]:
+    """The nodes an operation reads; none if it computes no element."""
+    if not _size(op.results[0]):
+        return ()
+    return tuple(program.number[operand] for operand in op.operands)
 
 
 def _aliased_results(function: FuncOp) -> frozenset[int]:

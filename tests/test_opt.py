@@ -158,11 +158,15 @@ def installed(folder: Path) -> dict[str, str]:
 @pytest.mark.parametrize("tool", ["plait-opt", "xdsl-opt"])
 def test_installed_plugins_are_found(tool: str, tmp_path: Path, file: Path) -> None:
     command = [str(Path(sys.executable).parent / tool), str(file), "-p", "custom-store-activations"]
-    done = subprocess.run(
-        command, capture_output=True, text=True, env=installed(tmp_path), check=False
-    )
+    environment = installed(tmp_path)
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr
     assert "lazy.reduce" in done.stdout
+    if tool == "plait-opt":
+        listed = subprocess.run(
+            [command[0], "--list-passes"], capture_output=True, text=True, env=environment
+        )
+        assert "custom-store-activations " in listed.stdout
 
 
 def test_starts_fast() -> None:

@@ -55,8 +55,6 @@ class PlaitOptMain(xDSLOptMain):
     """The driver. What ``--load`` defines is given before options are parsed."""
 
     loaded: Sequence[Universe] = ()
-    own_passes: tuple[str, ...] = ()
-    """The passes of plait and of what was loaded."""
     running: str | None = None
     """The pass at work."""
 
@@ -82,7 +80,6 @@ class PlaitOptMain(xDSLOptMain):
         super().register_all_passes()
         for universe in self.universes():
             self.available_passes.update(universe.all_passes)
-            self.own_passes = (*self.own_passes, *universe.all_passes)
 
     def register_all_targets(self) -> None:
         from plait.lowering import get_all_targets
@@ -267,7 +264,10 @@ class PlaitOptMain(xDSLOptMain):
                 print(f"{seconds * 1e3:10.2f} ms  {name}", file=sys.stderr)
 
     def list_passes(self) -> None:
-        for name in sorted(set(self.own_passes)):
+        """Every pass but xDSL's own: those of plait, of installed packages, of loaded files."""
+        from xdsl.transforms import get_all_passes
+
+        for name in sorted(set(self.available_passes) - set(get_all_passes())):
             documentation = (self.available_passes[name]().__doc__ or "").strip()
             print(f"{name:32} {documentation.partition(chr(10))[0]}".rstrip())
 

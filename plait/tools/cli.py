@@ -16,6 +16,7 @@ _COMMANDS = {
     "report": "kernels, bytes and modelled time of a plan",
     "explain": "what the passes did and declined, and why",
     "import": "a PyTorch model as a tensor program in MLIR text",
+    "compare": "a tinygrad program, planned by plait and by tinygrad",
     "bench": "plans beside those of other systems, on recorded graphs",
 }
 _MODULES = {"import": "import_torch"}

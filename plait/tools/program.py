@@ -118,11 +118,12 @@ def _select(module: ModuleOp, path: str) -> None:
     chosen.sym_name = StringAttr("main")
 
 
-def _from_python(path: str, function: str) -> Program:
-    from plait.frontend.tensor import Tensor
-    from plait.frontend.trace import build_module
+def returned(text: str) -> list[Any]:
+    """What a function in a file, ``FILE.py[:function]`` (default: ``main``), returns, as a list."""
     from plait.tools.loading import import_file, of_user_code
 
+    path, _, function = text.partition(":")
+    function = function or "main"
     module = import_file(path)
     make = getattr(module, function, None)
     if not callable(make):
@@ -133,9 +134,17 @@ def _from_python(path: str, function: str) -> Program:
         made: Any = make()
     except Exception as error:
         raise PlaitError(of_user_code(error, path)) from None
-    outputs: list[Any] = list(made) if isinstance(made, list | tuple) else [made]  # pyright: ignore
+    return list(made) if isinstance(made, list | tuple) else [made]  # pyright: ignore
+
+
+def _from_python(path: str, function: str) -> Program:
+    from plait.frontend.tensor import Tensor
+    from plait.frontend.trace import build_module
+
+    outputs = returned(f"{path}:{function}")
     if not outputs or any(not isinstance(output, Tensor) for output in outputs):
-        raise PlaitError(f"{path}:{function}: expected tensors as its result, found {made!r}")
+        found = outputs[0] if len(outputs) == 1 else outputs
+        raise PlaitError(f"{path}:{function}: expected tensors as its result, found {found!r}")
     program, inputs = build_module(outputs)
     program.verify()
     return Program(f"{path}:{function}", program, [tensor.array for tensor in inputs])

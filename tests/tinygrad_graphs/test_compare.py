@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from itertools import product
 from math import prod
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from test_programs import PROGRAMS
 from tinygrad import Tensor
 
 from plait.tools import cli
+from plait.tools.loading import import_file
 from plait.tools.tinygrad_kernels import schedule_of, scheduled, to_compute
 
 ENUMERATED = [
@@ -144,3 +147,28 @@ def test_mistakes_are_one_line(
     assert cli.main(["compare", "tinygrad", str(file)]) != 0
     error = capsys.readouterr().err.strip()
     assert message in error and "\n" not in error
+
+
+def test_documented_program_runs() -> None:
+    text = (ROOT / "docs" / "tinygrad.md").read_text()
+    [code] = re.findall(r"```python\n(.*?)```", text, re.S)
+    scope: dict[str, Any] = {}
+    exec(code, scope)
+    np.testing.assert_allclose(scope["result"], np.full((4, 8), 1 / 8), rtol=1e-6)
+
+
+def test_every_documented_command_is_there() -> None:
+    text = (ROOT / "docs" / "tinygrad.md").read_text()
+    files = re.findall(r"(?:examples|benchmarks)/\w+\.py", text)
+    assert len(files) >= 4 and all((ROOT / file).is_file() for file in files)
+
+
+def test_schedule_time(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    benchmark = import_file(str(ROOT / "benchmarks" / "schedule_time.py"))
+    program = f"{ROOT / 'examples' / 'tinygrad_block.py'}:softmax"
+    monkeypatch.setattr("sys.argv", ["schedule_time.py", program, "--runs", "2", "--json"])
+    assert benchmark.main() == 0
+    result = json.loads(capsys.readouterr().out)
+    assert len(result["plan_seconds"]) == len(result["schedule_seconds"]) == 2
+    assert result["ratio"] > 0
+    assert result["kernels"] == {"plait": 1, "tinygrad": 3}

@@ -49,7 +49,8 @@ def text(result: dict[str, Any]) -> str:
     columns = [result[f"{name}_seconds"] for name in ("import", "plan", "schedule")]
     for number, times in enumerate(zip(*columns, strict=True), start=1):
         rows.append([f"run {number}", *(f"{seconds:.2f}" for seconds in times)])
-    rows.append(["median", *(f"{median(column):.2f}" for column in columns)])
+    if len(columns[0]) > 1:
+        rows.append(["median", *(f"{median(column):.2f}" for column in columns)])
     kernels = result["kernels"]
     return (
         f"{tables.aligned(rows)}\n"
@@ -61,7 +62,7 @@ def text(result: dict[str, Any]) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description="Planning time beside tinygrad's.")
     parser.add_argument("program", nargs="?", default=str(EXAMPLES / "tinygrad_resnet.py"))
-    parser.add_argument("--runs", type=int, default=3, help="how often (default: 3)")
+    parser.add_argument("--runs", type=int, default=1, help="how often (default: 1)")
     parser.add_argument("--json", action="store_true", help="machine-readable")
     args = parser.parse_args()
     if args.runs < 1:

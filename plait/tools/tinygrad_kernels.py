@@ -94,6 +94,7 @@ class _Counter:
         self.extents = tuple(int(uop.src[0].arg) for uop in ranges)
         self.numbers = {uop: number for number, uop in enumerate(ranges)}
         self.space = Space.of_extents(self.extents)
+        self.exprs: dict[Any, Expr | None] = {}
 
     def kernel(self) -> Kernel:
         stores = {uop.src[0] for uop in self.uops if uop.op.name == "STORE"}
@@ -133,7 +134,7 @@ class _Counter:
         """The elements of one access and whether all its conditions were taken into account; None
         if data decides which they are."""
         position, conditions, complete = access.src[1], list[Condition](), True
-        while position.op.name == "WHERE":
+        while position.op.name == "WHERE" and _is_invalid(position.src[2]):
             complete &= self.gather(position.src[0], conditions, True)
             position = position.src[1]
         expr = self.expr(position)
@@ -152,6 +153,11 @@ class _Counter:
 
     def expr(self, uop: Any) -> Expr | None:
         """An index as an expression in the ranges; None if it is not one."""
+        if uop not in self.exprs:
+            self.exprs[uop] = self.new_expr(uop)
+        return self.exprs[uop]
+
+    def new_expr(self, uop: Any) -> Expr | None:
         name = uop.op.name
         if name == "CONST":
             return constant(int(uop.arg))
@@ -219,6 +225,11 @@ _DIVISIONS: dict[str, Callable[[Space, Expr, int], Expr]] = {
     "CDIV": Space.floordiv,
     "CMOD": Space.mod,
 }
+
+
+def _is_invalid(uop: Any) -> bool:
+    """Whether an index is the one at which nothing is read."""
+    return uop.op.name == "CONST" and not isinstance(uop.arg, bool | int | float)
 
 
 def _base(access: Any) -> Any:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError
 
 import numpy as np
 import pytest
-from tinygrad import Context, Tensor, dtypes, nn
+from tinygrad import Context, Tensor, Variable, dtypes, nn
 
 from plait.errors import PlaitError
 from plait.frontend.tinygrad import from_tinygrad
@@ -328,3 +329,26 @@ def test_refusals_are_one_line() -> None:
         with pytest.raises(PlaitError, match=message) as caught:
             from_tinygrad(*tensors)
         assert "\n" not in str(caught.value)
+
+
+def test_other_versions_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("plait.frontend.tinygrad.version", lambda _: "0.10.3")
+    with pytest.raises(PlaitError, match=r"tinygrad: expected version 0\.14, found 0\.10\.3"):
+        from_tinygrad(floats(2) + 1)
+
+
+def test_tinygrad_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(_: str) -> str:
+        raise PackageNotFoundError
+
+    monkeypatch.setattr("plait.frontend.tinygrad.version", absent)
+    with pytest.raises(PlaitError, match=r"not installed: pip install 'plait\[tinygrad\]'"):
+        from_tinygrad(floats(2) + 1)
+
+
+@pytest.mark.parametrize("size", [4, 6])
+def test_variables_in_shapes_are_refused(size: int) -> None:
+    count = Variable("count", 1, 8).bind(size)
+    with pytest.raises(PlaitError, match="tinygrad operation") as caught:
+        from_tinygrad(floats(8)[:count].sum())
+    assert "\n" not in str(caught.value)

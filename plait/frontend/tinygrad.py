@@ -230,8 +230,7 @@ def _shape(uop: Any) -> list[int]:
         return []
     if not all(isinstance(extent, int) for extent in shape):
         raise PlaitError(
-            f"tinygrad operation {uop.op.name}: expected a shape of numbers, found a variable in "
-            f"{tuple(shape)}"
+            f"tinygrad operation {uop.op.name}: expected a shape of numbers, found a variable"
         )
     return list(shape)
 
@@ -259,7 +258,7 @@ def _numbers(uop: Any) -> list[tuple[int, int]]:
     pairs = list(uop.marg)
     if not all(isinstance(number, int) for pair in pairs for number in pair):
         raise PlaitError(
-            f"tinygrad operation {uop.op.name}: expected bounds that are numbers, found {pairs}"
+            f"tinygrad operation {uop.op.name}: expected bounds that are numbers, found a variable"
         )
     return pairs
 

@@ -6,6 +6,7 @@ numpy has no bfloat16. An array of bfloat16 crosses plait's boundary as ``uint16
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, cast
 
 import numpy as np
@@ -98,6 +99,7 @@ def numpy_dtype(type: Attribute) -> np.dtype[Any]:
     return _NUMPY_OF_NAME[name_of_type(type)]
 
 
+@cache
 def itemsize(type: Attribute) -> int:
     """Bytes of one element in memory; ``i1`` takes a byte."""
     return numpy_dtype(type).itemsize

@@ -9,7 +9,7 @@ and back disappears, a quotient of a split axis is the axis again.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import gcd
 
 from xdsl.ir.affine import AffineExpr
@@ -43,13 +43,13 @@ class Expr:
 
     constant: int = 0
     terms: tuple[tuple[Atom, int], ...] = ()
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash((self.constant, self.terms)))
 
     def __hash__(self) -> int:
-        cached = self.__dict__.get("_hash")
-        if cached is None:
-            cached = hash((self.constant, self.terms))
-            object.__setattr__(self, "_hash", cached)
-        return cached
+        return self._hash
 
     @property
     def is_constant(self) -> bool:

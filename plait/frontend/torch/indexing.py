@@ -183,6 +183,20 @@ def scatter_value(x: Tensor, dim: int, index: Tensor, value: Number) -> Tensor:
     return _scattered(ScatterKind.SET, x, dim, index, source)
 
 
+@lowers("scatter.reduce")
+def scatter_and_combine(x: Tensor, dim: int, index: Tensor, src: Tensor, *, reduce: str) -> Tensor:
+    kind = ScatterKind.ADD if reduce == "add" else ScatterKind.MUL
+    return _scattered(kind, x, dim, index, src)
+
+
+@lowers("scatter.value_reduce")
+def scatter_value_and_combine(
+    x: Tensor, dim: int, index: Tensor, value: Number, *, reduce: str
+) -> Tensor:
+    source = filled(value, Tensor.constant(0, x.element, index.shape))
+    return scatter_and_combine(x, dim, index, source, reduce=reduce)
+
+
 @lowers("scatter_add")
 def scatter_add(x: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     return _scattered(ScatterKind.ADD, x, dim, index, src)

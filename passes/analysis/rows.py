@@ -324,15 +324,6 @@ def _by_value(
     return found
 
 
-@dataclass
-class _Visit:
-    """A value at a point inside of loops, outermost first."""
-
-    value: SSAValue
-    point: Point
-    loops: tuple[int, ...]
-
-
 def repeats(
     roots: Mapping[SSAValue, Iterable[int]],
     kept: Iterable[SSAValue],
@@ -354,25 +345,25 @@ def repeats(
         space, point = follower.steps.space(root), _point_of(root)
         first = [axis for axis in rows if shape[axis] != 1]
         inner = [axis for axis, extent in enumerate(shape) if extent != 1 and axis not in first]
-        pending = [_Visit(root, point, (*first, *inner))]
+        # An element and the loops around it, outermost first.
+        pending = [((root, point), (*first, *inner))]
         seen = {(root, point)}
         while pending:
-            visit = pending.pop()
-            if visit.value in stops and visit.value is not root:
+            (value, point), loops = pending.pop()
+            if value in stops and value is not root:
                 continue
-            op = visit.value.owner
-            if visit.value in heavy or _closes_axes(type(op)):
-                used = {number for expr in visit.point for number in expr.indices()}
+            if value in heavy or _closes_axes(type(value.owner)):
+                used = {number for expr in point for number in expr.indices()}
                 if used == set(first):
-                    per_row.add(visit.value)
+                    per_row.add(value)
                 else:
-                    again = _repeated(visit, used, space)
-                    times[visit.value] = times.get(visit.value, 0) + again
-            step = follower.step(visit.value, visit.point, space)
+                    times[value] = times.get(value, 0) + _repeated(loops, used, space)
+            step = follower.step(value, point, space)
+            inside = loops + step.opened
             for state in step.states:
                 if state not in seen:
                     seen.add(state)
-                    pending.append(_Visit(*state, (*visit.loops, *step.opened)))
+                    pending.append((state, inside))
             if len(seen) > MAX_STATES:
                 return 1 << 30
     return max((count + (value in per_row) for value, count in times.items()), default=1)
@@ -383,7 +374,7 @@ def _closes_axes(op: type) -> bool:
     return issubclass(op, lazy.ReduceOp | lazy.ArgReduceOp)
 
 
-def _repeated(visit: _Visit, used: set[int], space: Space) -> int:
-    places = [place for place, number in enumerate(visit.loops) if number in used]
-    outside = visit.loops[: max(places, default=-1) + 1]
+def _repeated(loops: Sequence[int], used: set[int], space: Space) -> int:
+    places = [place for place, number in enumerate(loops) if number in used]
+    outside = loops[: max(places, default=-1) + 1]
     return prod(space.extent(number) for number in outside if number not in used)

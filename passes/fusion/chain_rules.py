@@ -74,7 +74,7 @@ class ChainRules:
         saved = merged.saved()
         if not flows:
             return self._shared_rows(merged, held, first, saved)
-        if not held and merged.repeats((), flows, None) == 1 and _side_by_side(merged):
+        if not held and _side_by_side(merged) and merged.repeats((), flows, None) == 1:
             verdict = self._parallel(max(map(points_of, merged.results)), merged.work)
             verdict = verdict and self._pays(merged, saved, NESTED_EFFICIENCY)
             return Chain((), saved) if verdict else verdict

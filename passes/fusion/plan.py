@@ -156,19 +156,18 @@ class _Merger:
         return merged
 
     def _take(self, group: GroupOp) -> None:
-        mapper = dict[SSAValue, SSAValue]()
+        """Moves what a group computes into the block."""
         for argument, value in zip(group.block.args, group.inputs, strict=True):
-            mapper[argument] = self._input(value, argument.name_hint)
+            argument.replace_all_uses_with(self._input(value, argument.name_hint))
         for op in group.body_ops():
-            clone = op.clone(mapper)
-            known = self.known.setdefault(key_of(clone), clone)
-            if known is clone:
-                self.block.add_op(clone)
+            known = self.known.setdefault(key_of(op), op)
+            op.detach()
+            if known is op:
+                self.block.add_op(op)
             else:
-                clone.erase()
-            mapper[op.results[0]] = known.results[0]
-        for result, value in zip(group.outputs, group.yield_op.arguments, strict=True):
-            self.local[result] = mapper[value]
+                op.results[0].replace_all_uses_with(known.results[0])
+                op.erase()
+        self.local.update(zip(group.outputs, group.yield_op.arguments, strict=True))
 
     def _input(self, value: SSAValue, hint: str | None) -> SSAValue:
         if value not in self.local:

@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: demo test lint clean
+.PHONY: demo test lint pycuda clean
 
 demo: $(STAMP)
 	$(BIN)/plait run examples/conv_bn_relu.py --check
@@ -16,6 +16,10 @@ lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
+
+# PyCUDA without a GPU, and the simulated driver that `pytest -m pycuda` runs it on.
+pycuda: $(STAMP)
+	$(BIN)/python tests/cuda_driver/build.py
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "plait needs Python 3.11 or newer; set PYTHON=/path/to/python3.11")'

@@ -10,6 +10,7 @@ import numpy as np
 from plait.dtypes import Array, ElementType, f32_to_bf16, name_of_type, numpy_dtype
 from plait.errors import PlaitError
 from plait.frontend.tensor import Tensor
+from plait.runtime.dlpack import is_device_array
 
 
 def as_array(data: Any, element: ElementType, what: str) -> Array:
@@ -70,9 +71,12 @@ def described(inputs: Sequence[Tensor], numbers: Sequence[int] | None = None) ->
 
 
 def fitting(tensor: Tensor, name: str, data: Any) -> Array:
-    """Data as the array of an input; arrays must have its dtype, lists and numbers take it."""
+    """Data as the array of an input; arrays must have its dtype, lists and numbers take it. What
+    lies in device memory stays what it is."""
     if isinstance(data, Tensor):
         raise PlaitError(f"input '{name}': expected an array, found a tensor that is not computed")
+    if is_device_array(data):
+        return data
     is_array = hasattr(data, "__array__")
     array = np.asarray(data) if is_array else as_array(data, tensor.element, f"input '{name}'")
     if array.shape != tensor.shape:

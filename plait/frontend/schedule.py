@@ -9,7 +9,6 @@ from typing import Any, cast
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
-from plait.dtypes import Array
 from plait.errors import PlaitError
 from plait.frontend.api import make_public, shown
 from plait.frontend.arguments import bound
@@ -90,7 +89,9 @@ class Plan:
         """The text at each level."""
         return Asm(self)
 
-    def run(self, *arrays: Any, backend: str = "cpu", **named: Any) -> list[Array]:
+    def run(
+        self, *arrays: Any, backend: str = "cpu", stream: Any = None, **named: Any
+    ) -> list[Any]:
         """The outputs, in the order of the tensors that were given to :func:`schedule`.
 
         ``arrays`` are the data of the inputs without data, in the order of ``inputs``: that in
@@ -100,11 +101,25 @@ class Plan:
         ``input<position>`` for those without one. Arrays must have the shape and dtype of their
         input, bfloat16 as ``uint16`` bit patterns; numbers and lists are converted.
 
+        The ``cuda`` backend takes arrays in device memory as they are, and then leaves the outputs
+        there, as ``pycuda.gpuarray.GPUArray``; ``stream`` is the ``pycuda.driver.Stream`` to work
+        in.
+
         Raises :class:`PlaitError` with the name of the input that an array does not fit.
         """
+        plan, given = self.compiled(backend), bound(self.inputs, arrays, named)
+        if stream is None:
+            return plan.run(*given)
+        if backend != "cuda":
+            raise PlaitError(f"run: backend '{backend}' has no streams: expected backend='cuda'")
+        streamed: Any = plan
+        return streamed.run(*given, stream=stream)
+
+    def compiled(self, backend: str = "cpu") -> driver.Runnable:
+        """The plan made ready for a backend, once."""
         if backend not in self._compiled:
             self._compiled[backend] = driver.compiled(self.module, backend, self.target)
-        return self._compiled[backend].run(*bound(self.inputs, arrays, named))
+        return self._compiled[backend]
 
 
 def schedule(*outputs: Tensor, pipeline: str = "default", target: str | None = None) -> Plan:

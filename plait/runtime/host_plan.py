@@ -107,34 +107,40 @@ class HostPlan:
     aliases: dict[int, int] = field(default_factory=dict[int, int])
     """Result number to the argument that must hold it afterwards."""
 
-    def check(self, arrays: Sequence[Any]) -> list[Array]:
-        """The arguments as arrays; raises :class:`PlaitError` for those that do not fit."""
+    def check_count(self, arrays: Sequence[Any]) -> None:
+        """Raises :class:`PlaitError` unless there is one array for each argument."""
         if len(arrays) != len(self.arguments):
             raise PlaitError(
                 f"run: expected {len(self.arguments)} arrays, found {len(arrays)}; pass one per "
                 "input"
             )
-        updated = set(self.aliases.values())
-        given: list[Array] = []
-        for index, (buffer, value) in enumerate(zip(self.arguments, arrays, strict=True)):
-            info = self.buffers[buffer]
-            array = np.asarray(value)
-            if array.shape != info.shape:
-                raise PlaitError(
-                    f"run: input {index}: expected shape {info.shape}, found {array.shape}"
-                )
-            if not _same_element(array.dtype, info.dtype):
-                raise PlaitError(
-                    f"run: input {index}: expected dtype {info.dtype}, found {array.dtype}; "
-                    "convert it with astype"
-                )
-            if index in updated and (array is not value or not array.flags.writeable):
-                raise PlaitError(
-                    f"run: input {index} is updated in place: expected a writeable numpy "
-                    f"array, found {'a read-only one' if array is value else type(value)}"
-                )
-            given.append(array)
-        return given
+
+    def check_type(self, index: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        """Raises :class:`PlaitError` unless an argument may have this shape and dtype."""
+        info = self.buffers[self.arguments[index]]
+        if shape != info.shape:
+            raise PlaitError(f"run: input {index}: expected shape {info.shape}, found {shape}")
+        if not _same_element(dtype, info.dtype):
+            raise PlaitError(
+                f"run: input {index}: expected dtype {info.dtype}, found {dtype}; "
+                "convert it with astype"
+            )
+
+    def check_array(self, index: int, value: Any) -> Array:
+        """An argument in host memory as an array; raises :class:`PlaitError` if it does not fit."""
+        array = np.asarray(value)
+        self.check_type(index, array.shape, array.dtype)
+        if index in self.aliases.values() and (array is not value or not array.flags.writeable):
+            raise PlaitError(
+                f"run: input {index} is updated in place: expected a writeable numpy "
+                f"array, found {'a read-only one' if array is value else type(value)}"
+            )
+        return array
+
+    def check(self, arrays: Sequence[Any]) -> list[Array]:
+        """The arguments as arrays; raises :class:`PlaitError` for those that do not fit."""
+        self.check_count(arrays)
+        return [self.check_array(index, value) for index, value in enumerate(arrays)]
 
 
 def _same_element(found: np.dtype[Any], wanted: np.dtype[Any]) -> bool:

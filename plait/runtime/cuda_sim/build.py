@@ -12,19 +12,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from plait.errors import PlaitError
+from plait.runtime.cache import cache_folder, write_whole
 
 HERE = Path(__file__).parent
 FLAGS = ("-std=c++17", "-fPIC", "-w", "-pthread", f"-I{HERE / 'include'}")
 INSTRUMENTED = ("-fsanitize=thread", "--param", "tsan-instrument-func-entry-exit=0")
-
-
-def cache_folder() -> Path:
-    """Where compiled kernels are kept: ``PLAIT_CACHE_DIR``, else the user's cache folder."""
-    base = os.environ.get("PLAIT_CACHE_DIR")
-    if base is None:
-        home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-        base = str(Path(home) / "plait")
-    return Path(base) / "cuda-sim"
 
 
 def compiler() -> str:
@@ -45,22 +37,32 @@ def sources_digest() -> bytes:
 
 def library(text: str, kernels: Sequence[str], check: bool) -> ctypes.CDLL:
     """The library of a CUDA C text, with a ``plait_call_NAME(void**)`` for each kernel."""
+    path = built(text, kernels, check)
+    try:
+        return ctypes.CDLL(str(path))
+    except OSError:
+        path.unlink(missing_ok=True)
+    return ctypes.CDLL(str(built(text, kernels, check)))
+
+
+def built(text: str, kernels: Sequence[str], check: bool) -> Path:
+    """Where the library of a text is kept, built if it is not there."""
+    cxx, program = compiler(), program_of(text, kernels)
+    digest = hashlib.sha256(sources_digest())
+    digest.update(f"{cxx}\0{check}\0{program}".encode())
+    path = cache_folder("cuda-sim") / f"{digest.hexdigest()[:32]}.so"
+    if not path.exists():
+        build(cxx, program, path, check)
+    return path
+
+
+def program_of(text: str, kernels: Sequence[str]) -> str:
+    """A CUDA C text as C++, with a call of each kernel."""
     calls = "".join(
         f'extern "C" PLAIT_QUIET void plait_call_{name}(void **a) {{ plait_apply({name}, a); }}\n'
         for name in kernels
     )
-    program = f'#include "plait_cuda_sim.h"\n#line 1 "kernels.cu"\n{text}\n{calls}'
-    cxx = compiler()
-    digest = hashlib.sha256(sources_digest())
-    digest.update(f"{cxx}\0{check}\0{program}".encode())
-    path = cache_folder() / f"{digest.hexdigest()[:32]}.so"
-    if path.exists():
-        try:
-            return ctypes.CDLL(str(path))
-        except OSError:
-            path.unlink(missing_ok=True)
-    build(cxx, program, path, check)
-    return ctypes.CDLL(str(path))
+    return f'#include "plait_cuda_sim.h"\n#line 1 "kernels.cu"\n{text}\n{calls}'
 
 
 def build(cxx: str, program: str, path: Path, check: bool) -> None:
@@ -82,11 +84,11 @@ def build(cxx: str, program: str, path: Path, check: bool) -> None:
 def runtime_object(cxx: str, folder: Path) -> Path:
     """The compiled runtime, the same for all kernels; built in ``folder`` if it is not kept yet."""
     name = hashlib.sha256(sources_digest() + cxx.encode()).hexdigest()[:32]
-    path = cache_folder() / f"{name}.o"
+    path = cache_folder("cuda-sim") / f"{name}.o"
     if not path.exists():
         built = folder / "sim.o"
         run([cxx, *FLAGS, "-O2", "-c", str(HERE / "sim.cpp"), "-o", str(built)])
-        os.replace(built, path)
+        write_whole(path, built.read_bytes())
     return path
 
 

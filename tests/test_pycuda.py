@@ -61,6 +61,13 @@ def test_without_graphs(tmp_path: Path) -> None:
     succeeds(run([str(HERE / "cases.py"), "graphs"], tmp_path, PLAIT_DRIVER_NO_GRAPHS="1"))
 
 
+def test_the_example(tmp_path: Path) -> None:
+    done = run([str(HERE.parent.parent / "examples" / "pycuda_roundtrip.py")], tmp_path)
+    succeeds(done)
+    found = re.fullmatch(r"1 kernel, largest error (\S+)\n", done.stdout)
+    assert found and float(found[1]) < 1e-6
+
+
 PROGRAM = """
 import plait
 plan = plait.schedule(plait.empty(4, name="x").exp())

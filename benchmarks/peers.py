@@ -1,17 +1,20 @@
 """Times plait's CPU backend beside numpy, torch, Inductor, jax and tinygrad, in one run.
 
     python benchmarks/peers.py [--workload NAME ...] [--peer NAME ...] [--rounds N] [--json FILE]
+    python benchmarks/peers.py --table FILE
 
 Every round runs every framework once, in turn, on the same data, so that a slow moment of the
 machine falls on all of them; what is printed are medians over the rounds, and plait's time as a
 multiple of the fastest peer's (the median of the ratios within a round). A peer that is not
 installed, or cannot run a workload, is named and left out. Every result of plait is first checked
 against the first other framework that ran. The same run measures how fast the machine copies.
+``--table`` prints a file written before as the table of the README.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import statistics
@@ -256,6 +259,33 @@ def _line(found: dict[str, Any], names: Sequence[str]) -> str:
     return f"{found['workload']:22}" + "".join(cells) + end
 
 
+def machine() -> dict[str, Any]:
+    """What the numbers were measured on and with."""
+    from importlib import metadata
+
+    import llvmlite.binding as llvm
+
+    versions: dict[str, str] = {}
+    for package in ("numpy", "torch", "jax", "tinygrad"):
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            versions[package] = metadata.version(package)
+    threads = len(os.sched_getaffinity(0))
+    return {"cpu": llvm.get_host_cpu_name(), "threads": threads, "versions": versions}
+
+
+def table(data: dict[str, Any]) -> str:
+    """The results as a table in Markdown; a dash where a framework did not run."""
+    results: list[dict[str, Any]] = data["results"]
+    names = [name for name in PEERS if any(name in found["ms"] for found in results)]
+    lines = ["| workload | " + " | ".join(f"{name} ms" for name in names) + " | to the fastest |"]
+    lines.append("|---|" + "---:|" * (len(names) + 1))
+    for found in results:
+        cells = [f"{found['ms'][name]:.1f}" if name in found["ms"] else "-" for name in names]
+        worst = max(found["ratio"].values())
+        lines.append(f"| {found['workload']} | " + " | ".join(cells) + f" | {worst:.2f} |")
+    return "\n".join(lines)
+
+
 def main() -> None:
     """Runs what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
@@ -263,7 +293,11 @@ def main() -> None:
     parser.add_argument("--peer", action="append", choices=list(PEERS), help="repeatable")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--table", type=Path)
     options = parser.parse_args()
+    if options.table:
+        print(table(json.loads(options.table.read_text())))
+        return
     names = list(dict.fromkeys(["plait", *(options.peer or PEERS)]))
     chosen = [
         w for w in WORKLOADS if not options.workload or any(p in w.name for p in options.workload)
@@ -285,7 +319,7 @@ def main() -> None:
     if ratios:
         print(f"geometric mean of the ratios: {statistics.geometric_mean(ratios):.2f}")
     if options.json:
-        data = {"copy_GB_s": copy_bandwidth(), "results": found}
+        data = {**machine(), "copy_GB_s": copy_bandwidth(), "results": found}
         options.json.write_text(json.dumps(data, indent=1) + "\n")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import io
+import json
 import os
 import re
 import subprocess
@@ -22,12 +23,24 @@ ROOT = Path(__file__).parent.parent
 PASSES = {**passes(), **lowerings()}
 
 
-def test_catalogue_is_up_to_date() -> None:
-    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
+def loaded(path: str) -> Any:
+    """A script of the repository as a module."""
+    sys.path.insert(0, str((ROOT / path).parent))
+    spec = importlib.util.spec_from_file_location(Path(path).stem, ROOT / path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    assert (ROOT / "docs" / "passes.md").read_text() == module.catalogue()
+    sys.path.pop(0)
+    return module
+
+
+def test_catalogue_is_up_to_date() -> None:
+    assert (ROOT / "docs" / "passes.md").read_text() == loaded("docs/generate.py").catalogue()
+
+
+def test_the_table_of_the_readme_is_what_was_measured() -> None:
+    measured = json.loads((ROOT / "benchmarks" / "results" / "cpu.json").read_text())
+    assert loaded("benchmarks/peers.py").table(measured) in (ROOT / "README.md").read_text()
 
 
 def programs(name: str) -> tuple[str, str | None]:

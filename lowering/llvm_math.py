@@ -115,16 +115,21 @@ class Lanes:
         return self.float(first), self.float(second)
 
 
-def _exp(m: Lanes, x: str) -> str:
-    x = m.clamp(x, -104.0, 89.0)
-    rounded = m.fma(x, m.c(LOG2_E), m.c(ROUND_MAGIC))
+_EXP = [1.381456037e-3, 8.368735202e-3, 4.166838899e-2, 1.666652113e-1, 4.999999404e-1]
+
+
+def _reduced(m: Lanes, x: str, rounded: str) -> str:
+    """exp(x)/2**n - 1 for ``rounded = n + ROUND_MAGIC``, n the integer next to x*log2(e)."""
     n = m.sub(rounded, m.c(ROUND_MAGIC))
     r = m.fma(n, m.c(-LN2_HIGH), x)
     r = m.fma(n, m.c(-LN2_LOW), r)
-    p = m.horner(
-        r, [1.381456037e-3, 8.368735202e-3, 4.166838899e-2, 1.666652113e-1, 4.999999404e-1]
-    )
-    p = m.fma(p, m.mul(r, r), r)
+    return m.fma(m.horner(r, _EXP), m.mul(r, r), r)
+
+
+def _exp(m: Lanes, x: str) -> str:
+    x = m.clamp(x, -104.0, 89.0)
+    rounded = m.fma(x, m.c(LOG2_E), m.c(ROUND_MAGIC))
+    p = _reduced(m, x, rounded)
     first, second = m.powers(rounded)
     return m.mul(m.fma(p, first, first), second)
 
@@ -201,6 +206,7 @@ def _log2(m: Lanes, x: str) -> str:
 
 
 def _tanh(m: Lanes, x: str) -> str:
+    """A polynomial near 0; else (e - 1)/(e + 1) with e = exp(2|x|)."""
     size = m.abs(x)
     z = m.mul(x, x)
     p = m.horner(
@@ -213,9 +219,13 @@ def _tanh(m: Lanes, x: str) -> str:
             -3.33332819422e-1,
         ],
     )
-    small = m.fma(m.mul(p, z), x, x)
-    e = _exp(m, m.add(size, size))
-    large = m.sub(m.c(1.0), m.div(m.c(2.0), m.add(e, m.c(1.0))))
+    small = m.fma(m.mul(p, z), size, size)
+    capped = m.select(m.cmp("ogt", size, m.c(9.02)), m.c(9.02), size)
+    rounded = m.fma(capped, m.c(2 * LOG2_E), m.c(ROUND_MAGIC))
+    p = _reduced(m, m.add(capped, capped), rounded)
+    power = m.float(m.int("add", m.int("shl", m.bits(rounded), m.k(23)), m.k(0x3F800000)))
+    below = m.fma(p, power, m.sub(power, m.c(1.0)))
+    large = m.div(below, m.add(below, m.c(2.0)))
     return m.copysign(m.select(m.cmp("olt", size, m.c(0.625)), small, large), x)
 
 

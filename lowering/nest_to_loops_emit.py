@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import prod
 
 from xdsl.dialects import arith, memref, scf
 from xdsl.dialects.builtin import (
@@ -11,19 +10,22 @@ from xdsl.dialects.builtin import (
     FloatAttr,
     IndexType,
     IntegerAttr,
-    MemRefType,
     StringAttr,
     UnitAttr,
     i1,
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
-from xdsl.utils.hints import isa
 
 from plait.lowering.llvm_memory import LINE
 from plait.lowering.llvm_types import is_float
 from plait.lowering.nest_to_loops_affine import Affine, Atom, Axis, Part
 from plait.lowering.nest_to_loops_combine import combine, start_value
-from plait.lowering.nest_to_loops_plan import LoopPlan, element_bytes
+from plait.lowering.nest_to_loops_plan import (
+    STREAM_BYTES,
+    LoopPlan,
+    buffer_bytes,
+    element_bytes,
+)
 from plait.lowering.nest_to_loops_tree import (
     Condition,
     Index,
@@ -41,16 +43,6 @@ from plait.lowering.nest_to_loops_tree import (
 _INDEX = IndexType()
 _WINDOW = 11
 """Longest axis that counts as the window of a convolution or a pooling."""
-
-
-STREAM_BYTES = 1 << 22
-"""Results from which on stores go past the caches."""
-
-
-def _bytes(buffer: SSAValue) -> int:
-    type = buffer.type
-    assert isa(type, MemRefType)
-    return prod(type.get_shape()) * element_bytes(buffer)
 
 
 def index_attr(value: int) -> IntegerAttr[IndexType]:
@@ -78,7 +70,7 @@ class Emitter:
         self.streamed = {
             buffer
             for buffer in tree.arguments
-            if buffer not in read and _bytes(buffer) >= STREAM_BYTES
+            if buffer not in read and buffer_bytes(buffer) >= STREAM_BYTES
         }
         """Results too large to be worth room in the caches."""
 

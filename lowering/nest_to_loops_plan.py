@@ -39,6 +39,8 @@ UNIT_WORK = 4_000
 """Elementary operations worth one unit."""
 _ACCUMULATORS = 16
 """Vector registers of sums that a reduction down columns keeps."""
+STREAM_BYTES = 1 << 22
+"""Results from which on stores go past the caches."""
 _GATHER = 2.0
 _MATH = 12.0
 _HORIZONTAL = 12.0
@@ -78,6 +80,12 @@ def element_bytes(buffer: SSAValue) -> int:
     """Bytes of an element of a buffer."""
     assert isa(buffer.type, MemRefType)
     return byte_size(buffer.type.element_type)
+
+
+def buffer_bytes(buffer: SSAValue) -> int:
+    """Bytes of a buffer."""
+    assert isa(buffer.type, MemRefType)
+    return prod(buffer.type.get_shape()) * element_bytes(buffer)
 
 
 def _access_cost(node: Load | Store, axis: Axis, lanes: int) -> float:
@@ -264,6 +272,15 @@ def _sharing_work(tree: Tree, plan: LoopPlan) -> SharingWork | None:
     return SharingWork(loads, axes, results, lanes, plan.lane_axis is not None)
 
 
+def _writes_rows(tree: Tree) -> bool:
+    """Whether sweeps write large results: rows side by side would then want the same places of the
+    nearest cache, and lines half written leave for memory."""
+    loops = [node for node in tree.body if isinstance(node, Loop)]
+    stores = [node.buffer for node in walk(loops) if isinstance(node, Store)]
+    results = [buffer for buffer in stores if buffer not in tree.locals]
+    return any(buffer_bytes(buffer) >= STREAM_BYTES for buffer in results)
+
+
 def choose(tree: Tree, vector_bytes: int) -> LoopPlan:
     """The loop plan of a kernel."""
     cap = _lane_cap(tree.body, tree.axes, vector_bytes)
@@ -285,7 +302,8 @@ def choose(tree: Tree, vector_bytes: int) -> LoopPlan:
             plan.lane_axis, plan.lanes = axis, lanes
     if plan.lane_axis is None:
         plan.loops = loops
-    work = None if plan.in_order else _sharing_work(tree, plan)
+    rows_apart = plan.lane_axis is None and _writes_rows(tree)
+    work = None if plan.in_order or rows_apart else _sharing_work(tree, plan)
     if work is not None:
         plan.jams = choose_jams(work, vector_bytes)
         plan.loops = {key: (axis, min(n, work.lanes)) for key, (axis, n) in plan.loops.items()}

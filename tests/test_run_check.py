@@ -23,7 +23,7 @@ def held(value: float, element: Attribute) -> np.ndarray:
 
 
 @pytest.mark.parametrize("element", [f16, bf16, f32, f64], ids=str)
-@pytest.mark.parametrize(("have", "want"), product([NAN, INF, -INF, 2.0], repeat=2))
+@pytest.mark.parametrize(("have", "want"), list(product([NAN, INF, -INF, 2.0], repeat=2)))
 def test_each_special_value_equals_itself_alone(
     have: float, want: float, element: Attribute
 ) -> None:

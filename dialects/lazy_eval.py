@@ -174,6 +174,22 @@ def compare(predicate: lazy.ComparePredicate) -> Callable[[Array, Array], Array]
     return _COMPARE[predicate]
 
 
+def to_odd(x: Array) -> Array:
+    """Numbers as float32, inexact ones as the neighbour whose last bit is odd: what rounds them on
+    to 16 bits then rounds as if it were the first (S. Boldo, G. Melquiond: Emulation of FMA and
+    correctly rounded sums: proved algorithms using rounding to odd, 2008)."""
+    exact = x.astype(np.float64)
+    if x.dtype.kind in "iu" and x.dtype.itemsize == 8:
+        cut = (x >> 11) | (x & 0x7FF != 0).astype(x.dtype)
+        exact = np.where(np.abs(exact) < 2**52, exact, cut.astype(np.float64) * 2.0**11)
+    with np.errstate(over="ignore"):
+        near = np.asarray(exact.astype(np.float32))
+    bits, back = near.view(np.int32), near.astype(np.float64)
+    even = np.isfinite(exact) & (back != exact) & (bits & 1 == 0)
+    step = np.where(np.abs(back) < np.abs(exact), 1, -1)
+    return np.where(even, bits + step, bits).astype(np.int32).view(np.float32)
+
+
 def to_integer(x: Array, dtype: np.dtype[Any]) -> Array:
     """Floats to integers: truncates, saturates, NaN gives 0."""
     limits = np.iinfo(dtype)

@@ -143,10 +143,11 @@ class Evaluator:
             wide = self.numbers.wide(value, have)
             return lazy_eval.to_integer(wide, self.numbers.dtype(want))
         if is_float(want):
-            exact = value.astype(np.float64) if not is_float(have) else value
-            if isinstance(want, BFloat16Type) and exact.dtype == np.float64:
-                exact = exact.astype(np.float32) if not self.numbers.float64 else exact
-            return self.numbers.held(exact, want)
+            if self.numbers.float64:
+                return self.numbers.held(value.astype(np.float64), want)
+            if isinstance(want, BFloat16Type) and value.dtype != np.float32:
+                value = lazy_eval.to_odd(value)
+            return self.numbers.held(value, want)
         return value.astype(self.numbers.dtype(want))
 
     def bitcast(self, value: Array, have: Attribute, want: Attribute) -> Array:

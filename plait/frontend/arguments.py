@@ -82,7 +82,7 @@ def fitting(tensor: Tensor, name: str, data: Any) -> Array:
     if array.shape != tensor.shape:
         raise PlaitError(f"input '{name}': expected shape {tensor.shape}, found {array.shape}")
     want = numpy_dtype(tensor.element)
-    same_bits = array.dtype.kind in "iu" and want.kind in "iu"
+    same_bits = array.dtype.kind in "iu" and want.kind in "iu" and array.dtype.isnative
     if array.dtype != want and not (same_bits and array.dtype.itemsize == want.itemsize):
         carried = f" (as {want})" if want.name != tensor.dtype else ""
         raise PlaitError(

@@ -144,10 +144,12 @@ class HostPlan:
 
 
 def _same_element(found: np.dtype[Any], wanted: np.dtype[Any]) -> bool:
-    """Equal, or integers of one width: buffers do not know signs."""
+    """Equal, or integers of one width: buffers do not know signs. Bytes are in the machine's
+    order."""
     if found == wanted:
         return True
-    return found.kind in "iu" and wanted.kind in "iu" and found.itemsize == wanted.itemsize
+    integers = found.kind in "iu" and wanted.kind in "iu"
+    return integers and found.itemsize == wanted.itemsize and found.isnative
 
 
 def _row_major(shape: tuple[int, ...]) -> tuple[int, ...]:

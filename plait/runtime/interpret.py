@@ -107,7 +107,7 @@ def check_arguments(
                 f"argument {number} of @{name}: expected shape {shape}, found {array.shape}"
             )
         want = numpy_dtype(element)
-        same_width = array.dtype.kind in "iu" and want.kind in "iu"
+        same_width = array.dtype.kind in "iu" and want.kind in "iu" and array.dtype.isnative
         fits = array.dtype == want or (same_width and array.dtype.itemsize == want.itemsize)
         as_float = any_float and is_float(element) and array.dtype.kind == "f"
         if not fits and not as_float:

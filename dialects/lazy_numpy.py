@@ -122,10 +122,9 @@ class Evaluator:
             case lazy.ConstantOp():
                 scalar = splat_scalar(op.value)
                 if scalar is not None:
-                    held = self.numbers.taken(np.asarray(scalar).astype(_exact(type)), type)
-                    return np.broadcast_to(held, shape)
-                values = np.array(list(cast(Any, op.value).iter_values()))
-                return self.numbers.taken(values.astype(_exact(type)).reshape(shape), type)
+                    return np.broadcast_to(self.numbers.taken(_literal(scalar, type), type), shape)
+                values = _literal(list(cast(Any, op.value).iter_values()), type)
+                return self.numbers.taken(values.reshape(shape), type)
             case lazy.IotaOp():
                 axis = op.axis.value.data
                 steps = np.arange(shape[axis]).astype(_exact(type))
@@ -182,7 +181,7 @@ class Evaluator:
                 return np.concatenate(args, axis=op.axis.value.data)
             case lazy.PadOp():
                 type = element_type_of(op.result)
-                fill = np.asarray(cast(Any, op.value).value.data).astype(_exact(type))
+                fill = _literal(cast(Any, op.value).value.data, type)
                 result = np.full(shape, self.numbers.taken(fill, type))
                 inner = tuple(
                     slice(low, low + (extent - 1) * (gap + 1) + 1 if extent else low, gap + 1)
@@ -265,6 +264,16 @@ def _newer(old: Array, new: Array) -> Array:
 def _exact(type: Attribute) -> np.dtype[Any]:
     """A dtype that holds a literal of elements ``type``."""
     return np.dtype(np.float64) if is_float(type) else numpy_dtype(type)
+
+
+def _literal(values: Any, type: Attribute) -> Array:
+    """Literals of elements ``type``, exactly; integers may be stated by their bits, whatever the
+    sign."""
+    if is_float(type) or is_bool(type):
+        return np.array(values, dtype=_exact(type))
+    mask = (1 << numpy_dtype(type).itemsize * 8) - 1
+    bits = np.array(values, dtype=object) & mask
+    return np.asarray(bits).astype(np.uint64).astype(numpy_dtype(type))
 
 
 def window(op: lazy.WindowOp, value: Array) -> Array:
